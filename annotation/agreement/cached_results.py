@@ -184,6 +184,7 @@ def compute_figures(collection: Collection, filters: AgreementFilters) -> dict[s
             "shares": [[share, *rates] for _name, share, rates in second.accuracies],
             "rows": rows,
         },
+        "err_together": report.err_together,
         "clusters": cluster_assessors(report) if len(report.assessors) > MANY else [],
     }
 
@@ -212,6 +213,8 @@ def _restore_figures(
         measures=AgreementMeasures(**measures | overall | couples),
         found=GradeMatrix(tuple(people), np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
         copies=tuple(find_copies(people)),
+        # Results that an earlier release stored lack it.
+        err_together=tuple(map(tuple, values.get("err_together", ()))),
     )
     # Not strict, because without a solution there are no shares.
     shares = zip(people, values["second"]["shares"], strict=False)

@@ -54,6 +54,7 @@ class AgreementReport:
     # The measured grades, binarized with the option `binarize`.
     found: GradeMatrix = field(repr=False, compare=False)
     copies: tuple[tuple[int, ...], ...] = ()  # From `find_copies`.
+    err_together: tuple[tuple[int, ...], ...] = ()  # Groups of judges, from `find_judges_that_err_together`.
 
     def is_copy(self, a: int, b: int) -> bool:
         """Return whether two assessors are the same model."""
@@ -89,6 +90,7 @@ def agreement_report(
     if binarize is not None:
         # A missing grade is not "not relevant".
         grades = np.where(grades == MISSING, np.int16(MISSING), (grades >= binarize).astype(np.int16))
+    matrix = replace(matrix, grades=grades)
     return AgreementReport(
         collection=collection.name,
         binarize=binarize,
@@ -98,8 +100,9 @@ def agreement_report(
             for assessor, n, relevant_count in zip(matrix.assessors, graded, relevant, strict=True)
         ),
         measures=compute_measures(grades, bootstrap=bootstrap),
-        found=replace(matrix, grades=grades),
+        found=matrix,
         copies=tuple(find_copies(matrix.assessors)),
+        err_together=find_judges_that_err_together(matrix),
     )
 
 
@@ -120,25 +123,24 @@ SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = 
 """
 
 
-def judges_that_err_together(report: AgreementReport) -> list[list[str]]:
-    """Return the names of judges, by group, that are wrong together by the people and references of the report."""
-    is_judge = np.array([assessor.kind in JUDGES for assessor in report.assessors], dtype=np.bool_)
-    if not 1 < is_judge.sum() <= MANY:
-        return []
-    grades, names = report.found.grades, np.array([assessor.name for assessor in report.assessors])[is_judge]
-    gold = majority_grades(grades[[assessor.kind in GOLD for assessor in report.assessors]])
-    return [[str(names[position]) for position in group] for group in find_shared_errors(grades[is_judge], gold)]
+def find_judges_that_err_together(matrix: GradeMatrix) -> tuple[tuple[int, ...], ...]:
+    """Return the positions of judges, by group, that err together by the grades of people and references among them."""
+    judges = [position for position, assessor in enumerate(matrix.assessors) if assessor.kind in JUDGES]
+    if not 1 < len(judges) <= MANY:
+        return ()
+    gold = majority_grades(matrix.grades[[assessor.kind in GOLD for assessor in matrix.assessors]])
+    groups = find_shared_errors(matrix.grades[judges], gold)
+    return tuple(tuple(judges[position] for position in group) for group in groups)
 
 
 def shared_errors(report: AgreementReport) -> str:
     """Return a sentence where judges err together, which misleads Dawid-Skene; else ""."""
-    groups = judges_that_err_together(report)
-    if not groups:
+    if not report.err_together:
         return ""
     return _(
         "%(judges)s err together by the grades of people or the reference. Dawid-Skene takes assessors to err "
         "independently, so it rates these too high and others too low. Compare one judge of each such group."
-    ) % {"judges": "; ".join(", ".join(group) for group in groups)}
+    ) % {"judges": "; ".join(", ".join(map(report.name, group)) for group in report.err_together)}
 
 
 def mixed_votes(report: AgreementReport, collection: Collection) -> str:
@@ -197,7 +199,11 @@ def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | N
             for pair in measures.majority
         ],
         "dawid_skene": dawid_skene,
-        **({"err_together": groups} if (groups := judges_that_err_together(report)) else {}),
+        **(
+            {"err_together": [[report.name(position) for position in group] for group in report.err_together]}
+            if report.err_together
+            else {}
+        ),
         **(
             {"copies": [[report.name(position) for position in group] for group in report.copies]}
             if report.copies
