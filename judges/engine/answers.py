@@ -65,7 +65,7 @@ class SentCall:
         """Return the decision that an answer means, and the attempt's row with the raw body."""
         decision: Decision
         if isinstance(result, ProviderError):
-            paid = 0.0 if self.price is not None and not result.billed else None
+            paid = 0.0 if self.price is not None and (self.price.is_free or not result.billed) else None
             if result.reply is not None:
                 self._book(result.reply)
                 paid = self.row["cost"]

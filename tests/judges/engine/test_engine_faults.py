@@ -208,15 +208,18 @@ def test_an_answer_that_our_parser_breaks_on_leaves_its_attempt(plan: Plan, monk
 
 
 @pytest.mark.parametrize(
-    ("error", "cost"),
+    ("error", "price", "cost"),
     [
-        (RateLimited("429", status=429), 0.0),
-        (Overloaded("500", status=500), 0.0),
-        (BadAnswer("200 and no answer", status=200), None),
+        (RateLimited("429", status=429), 1.0, 0.0),
+        (Overloaded("500", status=500), 1.0, 0.0),
+        (BadAnswer("200 and no answer", status=200), 1.0, None),
+        (BadAnswer("200 and no answer", status=200), 0.0, 0.0),
     ],
 )
-def test_only_what_cannot_be_billed_costs_nothing(plan: Plan, error: ProviderError, cost: float | None) -> None:
-    sent = replace(sent_of(plan, claim(plan, lease=60)[0]), price=Price(1, 1, 1))
+def test_only_what_cannot_be_billed_costs_nothing(
+    plan: Plan, error: ProviderError, price: float, cost: float | None
+) -> None:
+    sent = replace(sent_of(plan, claim(plan, lease=60)[0]), price=Price(price, price, price))
     sent.ended(error)
     assert sent.row["cost"] == cost
 
