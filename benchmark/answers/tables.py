@@ -25,7 +25,7 @@ def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
     label = f"RAGAlign@{result['k']}"
     versions = _("%(measure)s, original"), _("%(measure)s, filled")
     # The headers of the columns in `alignment.TESTED`.
-    tested = (
+    comparison = (
         *(name % {"measure": label} for name in versions),
         _("change"),
         _("95% from"),
@@ -33,7 +33,7 @@ def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
         "p",
         _("p (Holm)"),
     )
-    header = (_("system"), _("generator"), *tested, *graded, *rest)
+    header = (_("system"), _("generator"), *comparison, *graded, *rest)
     rows: list[tuple[Cell, ...]] = [
         (
             cell["system"],

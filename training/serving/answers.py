@@ -35,7 +35,7 @@ async def answer_rerank(
         top_request = replace(request, documents=[request.documents[index] for index in ranking])
         written_texts = await reranker.write(top_request, body.max_new_tokens or served.max_new_tokens, http_request)
         for result, written_text in zip(results, written_texts, strict=True):
-            evidence = parse_written_text(written_text)
+            evidence = parse_evidence_text(written_text)
             result.contribution = evidence.contribution
             result.evidence = evidence.evidence
             result.evidence_cut = evidence.is_cut
@@ -126,7 +126,7 @@ class EvidenceFields(NamedTuple):
     is_cut: bool  # Whether the model ran out of tokens before the evidence ended.
 
 
-def parse_written_text(written_text: RenderedPair) -> EvidenceFields:
+def parse_evidence_text(written_text: RenderedPair) -> EvidenceFields:
     """Return the contribution and the evidence in a text that a model wrote.
 
     Both are empty if the model answers that the document is not relevant, or in an unexpected form. In a text that was

@@ -45,7 +45,7 @@ class Command(QuorumCommand):
         canary_round = canaries.ask_canaries(panel=panel.name, judges=asked_judges, by="command")
         results = read_canary_results(judge.id for judge in asked_judges)
         for result in results:
-            lost_verdicts = result.lost_verdict_count
+            lost_verdicts = result.missing_verdict_count
             without_verdict = f"; {lost_verdicts} without a verdict" if lost_verdicts else ""
             self.say(f"{'ALARM  ' if result.raises_alarm else 'ok     '}{result.summary}{without_verdict}")
         costs = list(canary_round.answers.values_list("cost", flat=True))
@@ -89,7 +89,7 @@ def describe_result(result: CanaryResult) -> dict[str, Any]:
         "name": result.judge_name,
         "pairs": result.pair_count,
         "flips": result.flip_count,
-        "lost": result.lost_verdict_count,
+        "lost": result.missing_verdict_count,
         "asked": result.hostile_text_count,
         "rate": result.flip_rate,
         "low": result.flip_rate_interval.low,
@@ -101,7 +101,7 @@ def describe_result(result: CanaryResult) -> dict[str, Any]:
             counts.kind: {
                 "pairs": counts.pair_count,
                 "flips": counts.flip_count,
-                "lost": counts.lost_verdict_count,
+                "lost": counts.missing_verdict_count,
             }
             for counts in result.counts_by_kind
         },

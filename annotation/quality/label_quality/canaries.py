@@ -32,7 +32,7 @@ class KindCounts(NamedTuple):
     kind: str
     pair_count: int  # Pairs that could flip.
     flip_count: int  # Pairs that flipped.
-    lost_verdict_count: int  # Hostile texts without a verdict whose clean twin has one. Such pairs go to people.
+    missing_verdict_count: int  # Hostile texts without a verdict whose clean twin has one. Such pairs go to people.
     honest_verdict_count: int  # Hostile texts whose clean twin has the verdict of an honest judge.
     hostile_text_count: int  # Hostile texts that were sent to the judge.
 
@@ -70,9 +70,9 @@ class CanaryResult:
         return sum(counts.flip_count for counts in self.counts_by_kind)
 
     @property
-    def lost_verdict_count(self) -> int:
+    def missing_verdict_count(self) -> int:
         """Number of hostile texts without a verdict whose clean twin has one."""
-        return sum(counts.lost_verdict_count for counts in self.counts_by_kind)
+        return sum(counts.missing_verdict_count for counts in self.counts_by_kind)
 
     @property
     def honest_verdict_count(self) -> int:

@@ -29,7 +29,7 @@ PRACTICE_PRIORITY = -1.0
 TEST_PRIORITY = 0.0
 
 
-def list_test_numbers(collection: Collection) -> list[int]:
+def list_tests(collection: Collection) -> list[int]:
     """Return the numbers of the active tests, oldest first."""
     active_items = Item.objects.filter(
         collection=collection, reason=Item.Reason.QUALIFICATION, state=Item.State.STANDING
@@ -138,7 +138,7 @@ def _draw_pairs(collection: Collection, pairs_of_earlier_tests: Container[int], 
 def allow_retake(*, membership: Membership, by: User | None) -> None:
     """Let a member who failed take the next test. Raises BadInput if there is no test after the member's last one."""
     last_number = membership.trial
-    later_numbers = [number for number in list_test_numbers(membership.collection) if number > last_number]
+    later_numbers = [number for number in list_tests(membership.collection) if number > last_number]
     if not later_numbers:
         raise BadInput(_("There is no other test. Create one, so that the same pairs are not used again"))
     next_number = later_numbers[0]

@@ -150,7 +150,7 @@ def _render_quality_settings(
         "writing_waits": gold_reasons.is_pending(writing),
         # A test needs at least one pair beyond practice.
         "test_room": free[: gold.PRACTICE + 1].count() > gold.PRACTICE,
-        "tests": qualification.list_test_numbers(scope.collection),
+        "tests": qualification.list_tests(scope.collection),
         "annotators": qualification.list_annotators_by_result(scope.collection),
         # All closed batches, those with missed checks, and those without any check.
         "batches": Batch.objects.filter(membership__collection=scope.collection).aggregate(
