@@ -42,7 +42,7 @@ from training.published.tokens import EncodedRow  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving import served_model  # noqa: E402
-from training.serving.answers import parse_written_text  # noqa: E402
+from training.serving.answers import parse_evidence_text  # noqa: E402
 from training.serving.app import make_app  # noqa: E402
 from training.serving.batcher import PASSES, Batcher  # noqa: E402
 from training.serving.served_model import ServedModel  # noqa: E402
@@ -425,7 +425,7 @@ def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
 def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
     written: RenderedPair, wanted: tuple[Any, ...]
 ) -> None:
-    assert parse_written_text(written) == wanted
+    assert parse_evidence_text(written) == wanted
 
 
 @pytest.mark.parametrize(
