@@ -40,7 +40,7 @@ def test_a_campaign_outlives_its_model_server(llama_server: RealServer, instance
     assert not Work.objects.filter(state="failed", reason="error").exists(), "no pair pays for the server's death"
     calls = llama_server.calls()
     lost = [call for call in calls if "answer" not in call]
-    assert 1 <= len(lost) <= 4 and all(call in calls[:before] for call in lost), "those in flight at the kill"
+    assert lost and all(call in calls[:before] for call in lost), "those in flight at the kill"
     asked = Counter(json.dumps(call["request"]) for call in calls)
     assert asked.total() - len(asked) <= len(lost)
     assert len(asked) == PAIRS == Attempt.objects.filter(counts=True).count()
