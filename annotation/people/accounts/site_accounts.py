@@ -1,6 +1,6 @@
 """What owners of the site can do to accounts: list them, close and reopen them, and change their rights and names.
 
-None of these actions deletes judgments. Each of them is recorded in the audit log.
+None of these actions deletes judgments. Each change is recorded in the audit log.
 """
 
 import re
@@ -48,9 +48,10 @@ def list_accounts(search: str, after: str) -> QuerySet[User]:
 
 @transaction.atomic
 def close_account(account: User, *, by: User) -> Withdrawn:
-    """Close an account, so that nobody can sign in to it, and return what was withdrawn from it.
+    """Close an account, and revoke the invitations, password links, tokens and webhooks that its user has created.
 
-    Its sessions end, and its assigned pairs return to the queue. Raises BadInput if owners close their own account.
+    Nobody can sign in to the account, its sessions end, and its assigned pairs return to the queue. Returns the numbers
+    of what was revoked. Raises BadInput if owners close their own account.
     """
     _check_other_account(account, by)
     _end_access(account)
@@ -61,6 +62,7 @@ def close_account(account: User, *, by: User) -> Withdrawn:
 @transaction.atomic
 def reopen_account(account: User, *, by: User) -> None:
     """Reopen a closed account with its former password. Raises BadInput if the account is pseudonymised."""
+    # After a new invitation, an account has a password again, although it still has a pseudonym.
     has_pseudonym = re.fullmatch(rf"{_pseudonym(account)}(-[0-9]+)?", account.username)
     if has_pseudonym and not account.has_usable_password():
         raise BadInput(_("A pseudonymised account cannot be reopened. Send a new invitation"))
@@ -99,9 +101,11 @@ def give_owner_role(account: User, *, by: User) -> None:
 
 @transaction.atomic
 def remove_owner_role(account: User, *, by: User) -> Withdrawn:
-    """Remove the owner role from an account, and return what was withdrawn from it.
+    """Remove the owner role from an account, and revoke what its user has created with that role.
 
-    Raises BadInput if the account does not have the role, or if owners remove their own.
+    These are invitations, password links, access tokens and webhooks, except those of collections that the user still
+    administers. Returns their numbers. Raises BadInput if the account does not have the role, or if owners remove their
+    own.
     """
     _check_other_account(account, by)
     _set_owner_role(account, by=by, is_owner=False)
@@ -113,10 +117,12 @@ def pseudonymise(account: User, *, by: User) -> Withdrawn:
     """Delete the name, the email address, the password and the devices of a person from their account.
 
     1. Close the account, and delete its ways to sign in.
-    2. Replace the name wherever it is stored, so that the judgments stay under a pseudonym.
-    3. Rename the account.
+    2. Replace the name by a pseudonym in other rows, such as judgments. Delete the stored results and the notes of
+       invitations that may contain the name.
+    3. Rename the account, and delete its email address and password.
+    4. Revoke the invitations, password links, access tokens and webhooks that the person has created.
 
-    Returns what was withdrawn from the account. Files that were exported earlier still contain the old name. Raises
+    Returns the numbers of what was revoked. Files that were exported earlier still contain the old name. Raises
     BadInput if owners pseudonymise their own account, and for other owners, whose role must be removed first.
     """
     _check_other_account(account, by)
@@ -129,20 +135,22 @@ def pseudonymise(account: User, *, by: User) -> Withdrawn:
     second_factor.remove(account)
     SocialAccount.objects.filter(user=account).delete()
     # 2. Stored names.
-    _replace_stored_name(account, old_name, new_name)
+    _remove_stored_name(account, old_name, new_name)
     # 3. The account.
     account.username = new_name
     account.email = ""
     account.set_unusable_password()
     account.save(update_fields=["username", "email", "password"])
     record(by, "account.pseudonymised", concerns=account)
+    # 4. What the person has created.
     return withdraw(account, by=by)
 
 
 class AccountAction(NamedTuple):
     """An action of owners on an account, and the message that confirms it."""
 
-    perform: Callable[..., Withdrawn | None]  # Called with the account, and with the acting owner as `by`.
+    # Called with the account, and with the acting owner as `by`. Returns the numbers of what was revoked, if anything.
+    perform: Callable[..., Withdrawn | None]
     confirmation: str
 
 
@@ -208,8 +216,11 @@ def _choose_pseudonym(account: User) -> str:
     return name
 
 
-def _replace_stored_name(account: User, old_name: str, new_name: str) -> None:
-    """Replace the name of an account in all rows that contain it, except in the account itself."""
+def _remove_stored_name(account: User, old_name: str, new_name: str) -> None:
+    """Replace or delete the name of an account wherever it is stored, except in the account itself.
+
+    Stored results are deleted, and the notes of invitations are emptied. Other rows get the new name.
+    """
     collections = _collections_of(account)
     Assessor.objects.filter(membership__user=account).update(name=new_name)
     # Stored results contain names, except those of two kinds. A page that needs a deleted result computes it again.

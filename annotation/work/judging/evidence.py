@@ -1,4 +1,7 @@
-"""Contribution and evidence that people write about a pair: parsing the form, checking it, and storing the texts."""
+"""Contribution and evidence that people write about a pair: parsing the form, checking it, and storing the texts.
+
+A contribution and its evidence together are a target: the text that a model is trained to write about the pair.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -37,15 +40,16 @@ class EvidenceSubmission:
     item: int  # The primary key of the item; 0 if the form does not name an item of the person.
     token: str  # The token of the assignment. It makes sure that a submission that is sent twice is stored once.
     writer: str  # The name of the person's assessor.
-    target: EvidenceTarget  # The two texts.
+    target: EvidenceTarget
     milliseconds: int | None  # The time that writing took; None if it was not measured.
     rating: int | None = None  # From 1 to 5: how the person rates the texts that the form contained at first.
 
 
-def parse_submission(form_data: QueryDict, membership: Membership) -> EvidenceSubmission:
+def parse_submission(form_data: QueryDict, membership: Membership) -> tuple[EvidenceSubmission]:
     """Parse the form of contribution and evidence.
 
-    Raises BadInput if a field has an invalid value, or if the texts do not pass `check_texts`.
+    Returns a tuple of one, because `Decision.parse` returns the further arguments of `store_and_claim`. Raises BadInput
+    if a field has an invalid value, or if the texts do not pass `check_texts`.
     """
     rating = form_data.get("rating", "")
     if rating not in ("", *map(str, RATINGS)):
@@ -61,7 +65,7 @@ def parse_submission(form_data: QueryDict, membership: Membership) -> EvidenceSu
         rating=int(rating) if rating else None,
     )
     check_texts(submission.target)
-    return submission
+    return (submission,)
 
 
 def _parse_text(form_data: QueryDict, name: str) -> str:
@@ -74,7 +78,7 @@ def _parse_text(form_data: QueryDict, name: str) -> str:
 
 
 def check_texts(target: EvidenceTarget) -> None:
-    """Raise BadInput if one of the texts is missing or contains tags."""
+    """Raise BadInput if one of the texts is empty, or contains a <contribution> or <evidence> tag."""
     try:
         check_target(target.contribution, target.evidence)
     except Malformed as error:
@@ -86,9 +90,11 @@ def check_texts(target: EvidenceTarget) -> None:
 def store_and_claim(db: Connection[Any], annotator: AnnotatorContext, submission: EvidenceSubmission) -> int | None:
     """Store the texts and their rating, claim the next item, and return the id of its assignment.
 
-    Returns None if there is no other item. Raises Http404 and DecisionRefused.
+    Returns None if there is no other item. Raises Http404 if the item was never assigned to the person, and
+    DecisionRefused if the assignment does not accept the texts any more, or if its item needs a grade instead.
     """
-    # If the stored content is the same, the submission is a repetition, and is not stored again.
+    # `submit_texts` calls `store_target` with the id of the pair, unless the assignment already has this content: then
+    # the form was sent twice.
     content = (submission.target.contribution, submission.target.evidence, str(submission.rating or ""))
     own_assignment = assignment.submit_texts(
         db, annotator, submission.item, submission.token, content, partial(store_target, submission)
@@ -97,7 +103,7 @@ def store_and_claim(db: Connection[Any], annotator: AnnotatorContext, submission
 
 
 def store_target(submission: EvidenceSubmission, pair_id: int) -> None:
-    """Measure the texts, and store them as the newest target of the pair."""
+    """Measure the texts, and store them and the time that writing took as the newest target of the pair."""
     # Locked, because the version number follows from the earlier targets of the pair.
     pair = locked_pair(pair_id)
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
@@ -118,6 +124,4 @@ def store_target(submission: EvidenceSubmission, pair_id: int) -> None:
     )
 
 
-WRITE_TEXTS = Decision(
-    parse=lambda form_data, membership: (parse_submission(form_data, membership),), store_and_claim=store_and_claim
-)
+WRITE_TEXTS = Decision(parse=parse_submission, store_and_claim=store_and_claim)

@@ -31,7 +31,7 @@ from judges.campaigns.selectors import debates_of
 from judges.models import Attempt
 from store.sql import fetch_rows, read_sql
 
-PRACTICE = 5
+PRACTICE_COUNT = 5
 SPREAD = 7919  # A prime: each expert begins elsewhere, so two of them rarely get the same pair.
 Who = GoldAnswer.Who
 # By the number of answers (2: two or more), and whether the query is longer than the median.
@@ -64,26 +64,26 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
 
 @transaction.atomic
 def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
-    """Draw a gold set of `size` pairs and PRACTICE more. Raises BadInput where too few queries are left."""
+    """Draw a gold set of `size` pairs and PRACTICE_COUNT more. Raises BadInput where too few queries are left."""
     # One draw at a time: two would use the same queries.
     hold(Collection.objects, collection.pk, no_key=True)
     rows = fetch_rows(POOL, collection=collection.pk, seed=seed)
-    if len(rows) <= PRACTICE:
+    if len(rows) <= PRACTICE_COUNT:
         refusal = _(
             "%(rows)s queries have a pair and are not in a gold set yet; practice alone needs"
             " %(practice)s. Import more queries"
         )
-        raise BadInput(refusal % {"rows": len(rows), "practice": PRACTICE})
+        raise BadInput(refusal % {"rows": len(rows), "practice": PRACTICE_COUNT})
     # The upper median, so that no query counts as long where all have the same length.
     middle = sorted(row[3] for row in rows)[len(rows) // 2]
     strata = defaultdict(list)
     for _query, pair, answers, words in rows:
         strata[STRATA[min(answers or 0, 2)][words > middle]].append(pair)
-    drawn = sample_pairs(strata, size + PRACTICE, seed)
+    drawn = sample_pairs(strata, size + PRACTICE_COUNT, seed)
     gold_set = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
     # Its own random sequence, so that another share for review does not change the drawn pairs.
     chance = Random(f"{seed}:spot")
-    spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
+    spots = set(chance.sample(range(PRACTICE_COUNT, len(drawn)), round(spot * (len(drawn) - PRACTICE_COUNT))))
     pairs = Pair.objects.select_related("query", "document").in_bulk([pair for pair, _stratum in drawn])
     debates = debates_of(pairs)
     GoldPair.objects.bulk_create(
@@ -91,7 +91,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
             gold_set=gold_set,
             pair_id=pair,
             place=number,
-            practice=number < PRACTICE,
+            practice=number < PRACTICE_COUNT,
             spot=number in spots,
             stratum=stratum,
             **_find_reasons(pairs[pair], debates.get(pair, [])),

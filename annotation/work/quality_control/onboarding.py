@@ -19,7 +19,7 @@ from corpus.labels import reference_grades
 from corpus.models import Item
 from store.sql import read_sql
 
-PRACTICE = 5  # Examples with feedback before the test (DREAM A.2).
+PRACTICE_COUNT = 5  # Examples with feedback before the test (DREAM A.2).
 SHOWN = 50  # The most returned batches on a page.
 
 
@@ -43,7 +43,7 @@ class OnboardingStop:
     result: QualificationResult | None = None
     feedback: dict[str, Any] | None = None  # From `example_feedback`.
     mark: int = 0
-    practice: int = PRACTICE
+    practice: int = PRACTICE_COUNT
 
 
 def find_stop(membership: Membership) -> OnboardingStop | None:

@@ -1,7 +1,10 @@
 """The qualification test: practice with feedback, and then gold pairs that every annotator judges, with a pass mark.
 
-Gold pairs are the pairs of the collection with a reference grade. Each test has a number; the column `seq` of its items
-contains it, and the column `trial` of a membership contains the number of the member's current or last test.
+Gold pairs are here the pairs of the collection with a reference grade. A GoldSetPair is another thing: a pair of a
+gold set, with a written argument for its relevance and one against it.
+
+Each test has a number; the column `seq` of its items contains it, and the column `trial` of a membership contains the
+number of the member's current or last test.
 """
 
 from collections.abc import Container, Mapping
@@ -14,8 +17,8 @@ from django.utils.translation import gettext as _
 
 from annotation.access.audit_log.recording import record
 from annotation.models import Assignment, Membership, Role, User
-from annotation.models.quality_control import GoldPair
-from annotation.work.quality_control.onboarding import PRACTICE
+from annotation.models.quality_control import GoldPair as GoldSetPair
+from annotation.work.quality_control.onboarding import PRACTICE_COUNT
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.labels import reference_grades
@@ -60,9 +63,10 @@ def free_gold_pairs(collection: Collection, grades: Mapping[int, int]) -> QueryS
 def make_test(*, collection: Collection, size: int, seed: int, by: User | None) -> int:
     """Make a test, and return its number.
 
-    1. Draw the pairs: PRACTICE examples and `size` pairs of the test.
+    1. Draw the pairs: PRACTICE_COUNT examples and `size` pairs of the test.
     2. Create an item for each pair.
-    3. Let the members take the new test who have neither passed nor failed one, nor begun one.
+    3. From now on, require the annotators of the collection to pass a test before they get other pairs.
+    4. Give the new test to members who have neither begun, passed nor failed one.
 
     Raises BadInput if there are too few gold pairs.
     """
@@ -76,9 +80,9 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     pairs_of_earlier_tests = set(earlier_items.values_list("pair_id", flat=True))
     drawn_pairs = _draw_pairs(collection, pairs_of_earlier_tests, size, seed)
 
-    # 2. Items. A pair is displayed with its debate, or if judges have not debated it, with arguments that were written
-    # for it. The newest arguments of a pair come last, and replace older ones.
-    written_arguments = GoldPair.objects.filter(pair__in=drawn_pairs).exclude(turns=[])
+    # 2. Items. A pair is displayed with its debate (the arm "shown"), or if judges have not debated it, with arguments
+    # that were written for it. The newest arguments of a pair come last, and replace older ones.
+    written_arguments = GoldSetPair.objects.filter(pair__in=drawn_pairs).exclude(turns=[])
     arguments_without_debate = written_arguments.exclude(pair__in=debates_of(drawn_pairs)).order_by("pk")
     arguments = dict(arguments_without_debate.values_list("pair", "turns"))
     Item.objects.bulk_create(
@@ -90,16 +94,18 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
             state=Item.State.STANDING,
             arm=Item.Arm.SHOWN,
             turns=arguments.get(pair),
-            priority=PRACTICE_PRIORITY if position < PRACTICE else TEST_PRIORITY,
+            priority=PRACTICE_PRIORITY if position < PRACTICE_COUNT else TEST_PRIORITY,
             place=position,
             overlap=TEST_OVERLAP,
         )
         for position, pair in enumerate(drawn_pairs)
     )
+
+    # 3. The requirement.
     Collection.objects.filter(pk=collection.pk).update(qualification=True)
     record(by, "qualification.made", collection, test=number, size=size, seed=seed)
 
-    # 3. Members. The number of the first test is the default of every membership.
+    # 4. Members. The number of the first test is the default of every membership.
     if number:
         untested = Membership.objects.filter(collection=collection, qualified_at=None, failed_at=None)
         begun = Assignment.objects.filter(item__reason=Item.Reason.QUALIFICATION, membership__collection=collection)
@@ -112,14 +118,14 @@ def _draw_pairs(collection: Collection, pairs_of_earlier_tests: Container[int], 
 
     Raises BadInput if there are too few gold pairs.
     """
-    total = PRACTICE + size
+    total = PRACTICE_COUNT + size
     grades = reference_grades(collection)
     free_pairs = sorted(free_gold_pairs(collection, grades).values_list("pk", flat=True))
     if len(free_pairs) < total:
         message = _(
-            "A test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s"
+            "A test of %(size)s pairs needs %(needed)s gold pairs that are not used as checks; there are %(free)s"
         )
-        raise BadInput(message % {"size": size, "practice": total, "known": len(free_pairs)})
+        raise BadInput(message % {"size": size, "needed": total, "free": len(free_pairs)})
     # Members who retake the test know the pairs of earlier tests, so these are used only if there are too few others.
     new_pairs = [pair for pair in free_pairs if pair not in pairs_of_earlier_tests]
     candidates = new_pairs if len(new_pairs) >= total else free_pairs

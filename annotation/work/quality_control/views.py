@@ -149,7 +149,7 @@ def _render_quality_settings(
         "writing": writing,
         "writing_waits": gold_reasons.is_pending(writing),
         # A test needs at least one pair beyond practice.
-        "test_room": free[: gold.PRACTICE + 1].count() > gold.PRACTICE,
+        "test_room": free[: gold.PRACTICE_COUNT + 1].count() > gold.PRACTICE_COUNT,
         "tests": qualification.list_tests(scope.collection),
         "annotators": qualification.list_annotators_by_result(scope.collection),
         # All closed batches, those with missed checks, and those without any check.
@@ -215,8 +215,8 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
         "problem": problem,
         "sets": gold.list_progress(scope.collection),
         "members": members.order_by("-is_expert", "user__username"),
-        "drawn": USUAL + gold.PRACTICE,
-        "arguments": gold_reasons.forecast_sample(scope.collection, USUAL + gold.PRACTICE),
+        "drawn": USUAL + gold.PRACTICE_COUNT,
+        "arguments": gold_reasons.forecast_sample(scope.collection, USUAL + gold.PRACTICE_COUNT),
     }
     return render(request, "quality_control/gold.html", context, status=422 if form.is_bound else 200)
 

@@ -15,7 +15,7 @@ from annotation.models.quality_control import ArgumentsRequest, Batch, Consent, 
 from annotation.work.judging import submitting
 from annotation.work.quality_control import attention_checks, batches, consent, exclusion, matching, qualification
 from annotation.work.quality_control.matching import DebateForm
-from annotation.work.quality_control.onboarding import PRACTICE
+from annotation.work.quality_control.onboarding import PRACTICE_COUNT
 from annotation.work.queue import assignment, check_scheduling
 from annotation.work.queue.annotators import SubmittedAnswer
 from annotation.work.queue.assignment import DecisionRefused
@@ -525,7 +525,7 @@ def answer_right(lease: Assignment, wrong: bool = False) -> int:
 
 def take_test(member: Membership, *, wrong: int) -> None:
     """Practice, one at a time; then the test with so many wrong answers."""
-    for _ in range(PRACTICE):
+    for _ in range(PRACTICE_COUNT):
         lease = claim(member)
         assert lease.item.priority < 0
         assert submit(member, lease, 0) is None

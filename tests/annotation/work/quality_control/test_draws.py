@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.work.quality_control import attention_checks, gold, qualification
 from annotation.work.quality_control.matching import PairFeatures, draw_pool
-from annotation.work.quality_control.onboarding import PRACTICE
+from annotation.work.quality_control.onboarding import PRACTICE_COUNT
 from corpus.models import Assessor, Collection, Judgment
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_pair
@@ -31,11 +31,11 @@ def make_dream_checks(collection: Collection, count: int) -> None:
 
 
 def make_test(collection: Collection, count: int) -> None:
-    qualification.make_test(collection=collection, size=count - PRACTICE, seed=1, by=None)
+    qualification.make_test(collection=collection, size=count - PRACTICE_COUNT, seed=1, by=None)
 
 
 def draw_gold(collection: Collection, count: int) -> None:
-    gold.draw(collection=collection, size=count - gold.PRACTICE, seed=1, spot=0.1, by=None)
+    gold.draw(collection=collection, size=count - gold.PRACTICE_COUNT, seed=1, spot=0.1, by=None)
 
 
 @pytest.mark.parametrize("act", [make_own_checks, make_dream_checks, make_test, draw_gold])
