@@ -21,6 +21,15 @@ class ClasswiseDocument(TypedDict):
     balanced_accuracy: StatisticDocument
 
 
+class LatencyDocument(TypedDict):
+    """The latency of a pair in milliseconds, over a sample of pairs: two medians and two means."""
+
+    summed: float  # Median if the calls run one after another.
+    wall: float  # Median if calls run in parallel where none waits for another.
+    mean_summed: float
+    mean_wall: float
+
+
 class PolicyDocument(TypedDict):
     """A policy and its figures, which only an available policy has. Costs are USD, or None if they are unknown."""
 
@@ -34,12 +43,12 @@ class PolicyDocument(TypedDict):
     escalation: float  # The share of these pairs.
     failed: int  # Pairs with neither a label nor a task for people.
     collapsed: NotRequired[int]  # Pairs in whose debate an agent changed sides without a new quote.
-    own: ClasswiseDocument  # Accuracy of the labels that the policy gives itself.
+    own: ClasswiseDocument  # Accuracy of the labels that the policy decides without people.
     after: dict[str, ClasswiseDocument]  # Accuracy over all pairs, by who resolves the escalated ones.
     calls: int
     machine: float | None  # Cost of the judges.
     judgments: int  # Judgments that people would give.
-    latency_ms: dict[str, float] | None  # As replay.measure_latency returns it; None if no pair has calls.
+    latency_ms: LatencyDocument | None  # None if no pair has calls.
 
 
 class CellDocument(TypedDict):

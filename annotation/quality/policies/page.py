@@ -1,9 +1,8 @@
 """The page that compares policies: two charts, a table, the cross table with links to its pairs, and a simulator."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -22,10 +21,11 @@ from annotation.quality.policies.crossing import (
     row_order,
     simulate_escalation,
 )
-from annotation.quality.policies.documents import CellDocument, ComparisonDocument, PolicyDocument
+from annotation.quality.policies.documents import CellDocument, ComparisonDocument, LatencyDocument, PolicyDocument
 from annotation.quality.policies.measures import Classwise
-from annotation.quality.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
+from annotation.quality.policies.replay import ADJUDICATOR, AS_GOLD, NO_REFERENCE, PEOPLE, REFERENCE_GRADES
 from annotation.quality.policies.tables import policies_table
+from annotation.quality.policies.trade_offs import TradeOff, find_best_trade_offs
 from charts import Chart, Dot, draw_scatter
 from charts.downloads import DownloadTable
 
@@ -54,12 +54,12 @@ class PolicyFigures:
     escalated_count: int  # Number of these pairs.
     failed_count: int  # Number of pairs with neither a label nor a task for people.
     call_count: int
-    own_labels: Classwise  # Accuracy of the labels that the policy gives itself.
+    own_labels: Classwise  # Accuracy of the labels that the policy decides without people.
     all_labels: Statistic | None  # Balanced accuracy once the escalated pairs are resolved; None if they cannot be.
     adjudicated_labels: Statistic | None  # The same if an adjudicating judge resolves them; None if there is none.
     judges_cost: float | None  # USD; None if a price is unknown.
     people_cost: float | None  # USD; None if the time of a judgment or the hourly rate is unknown.
-    latency_ms: Mapping[str, float] | None  # As replay.measure_latency returns it; None if no pair has calls.
+    latency_ms: LatencyDocument | None  # None if no pair has calls.
 
     @property
     def total_cost(self) -> float | None:
@@ -82,9 +82,19 @@ class PolicyRow:
     name: str  # The policy with its parameters, such as "debate, 2 rounds".
     policy: str  # The policy alone, such as "debate".
     is_current: bool  # Whether it is the campaign's own policy.
-    is_best_trade_off: bool  # Whether it is among those that `find_best_trade_offs` returns.
+    is_best_trade_off: bool  # Whether no other policy is superior to it (see TradeOff).
     unavailable_reason: str  # Why there are no figures, not translated; empty if there are figures.
     figures: PolicyFigures | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTable:
+    """The table of policies."""
+
+    rows: list[PolicyRow]
+    resolution_clause: str  # How the escalated pairs get their labels.
+    has_adjudication: bool  # Whether the table has a column for an adjudicating judge.
+    download_table: DownloadTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,23 @@ class CrossingRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CrossTable:
+    """The cross table: outcomes of the debate by counts of votes."""
+
+    columns: list[str]  # Votes for yes and for no, such as "3-2"; "none" for pairs without votes.
+    rows: list[CrossingRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """The simulator: which cells people judge, and what follows from it."""
+
+    cells_are_chosen: bool  # Whether the visitor chose the cells for people; if not, debate + ensemble chooses them.
+    people: SimulatedPeople
+    outcome: EscalationOutcome
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonPage:
     """The contents of the page."""
 
@@ -113,20 +140,11 @@ class ComparisonPage:
     population: str  # Sentence about the pairs that the figures are of, without a full stop.
     is_measured: bool  # Whether there are reference grades or answers of people.
     flipped_count: int  # Number of pairs in whose debate an agent changed sides without a new quote.
-    query_string: str  # The query string of this page without the simulation, for downloads.
+    query_string: str  # For downloads: campaign, time, rate and LARA of this page, but not the chosen cells.
     charts: list[Chart]
-    # The table of policies.
-    policy_rows: list[PolicyRow]
-    resolution_clause: str  # How the escalated pairs get their labels.
-    has_adjudication: bool  # Whether the table has a column for an adjudicating judge.
-    download_table: DownloadTable
-    # The cross table.
-    crossing_columns: list[str]  # As CrossingCell names them.
-    crossing_rows: list[CrossingRow]
-    # The simulator.
-    is_simulation: bool  # Whether the visitor chose the cells for people; if not, debate + ensemble chooses them.
-    simulation: EscalationOutcome
-    people: SimulatedPeople
+    policy_table: PolicyTable
+    cross_table: CrossTable
+    simulator: Simulator
 
 
 def build_page(document: ComparisonDocument, parameters: QueryDict) -> ComparisonPage:
@@ -142,8 +160,8 @@ def build_page(document: ComparisonDocument, parameters: QueryDict) -> Compariso
     """
     # 1. Until the visitor chooses cells, people judge those that debate + ensemble escalates.
     cells = [load_cell(cell_document) for cell_document in document["debate_by_ensemble"]]
-    is_simulation = "simulate" in parameters
-    if is_simulation:
+    cells_are_chosen = "simulate" in parameters
+    if cells_are_chosen:
         cells_for_people = set(parameters.getlist("hand"))
     else:
         cells_for_people = {cell.key for cell in cells if cell.escalated}
@@ -159,29 +177,35 @@ def build_page(document: ComparisonDocument, parameters: QueryDict) -> Compariso
 
     # 3. The figures depend on the cost of people.
     resolver = _choose_resolver(document)
-    policy_rows = _build_policy_rows(document["policies"], resolver, people)
+    best_trade_offs = find_best_trade_offs(document["policies"])
+    policy_rows = _build_policy_rows(document["policies"], best_trade_offs, resolver, people)
 
-    # 4. The parameters of the simulation are not part of the query string.
+    # 4. The query string keeps the time, the rate and LARA, but not the chosen cells.
     page_parameters = {name: parameters[name] for name in ("seconds", "rate", "lara") if parameters.get(name)}
-    columns = sorted({cell.column for cell in cells}, key=column_order)
     return ComparisonPage(
         campaign_number=document["campaign"],
         population=document["population"],
-        is_measured=document["reference"] != "none",
-        # The policy with the longest debate has the most agreements, and so the most that rest on a change of sides.
+        is_measured=document["reference"] != NO_REFERENCE,
+        # Each longer debate contains the shorter ones, so the largest count is that of the longest. In the JSON, a pair
+        # with a change of sides is called collapsed.
         flipped_count=max((policy.get("collapsed", 0) for policy in document["policies"]), default=0),
         query_string=urlencode({"campaign": document["campaign"]} | page_parameters),
-        charts=_build_charts(policy_rows, source=f"{document['collection']}: {document['population']}"),
-        policy_rows=policy_rows,
-        resolution_clause=_(RESOLUTION_CLAUSES[resolver]),
-        # An adjudicating judge has answered, if at all, only for policies with the campaign's own number of rounds.
-        has_adjudication=any(row.figures.is_adjudicated for row in policy_rows if row.figures),
-        download_table=policies_table(document),
-        crossing_columns=columns,
-        crossing_rows=_build_crossing_rows(cells, columns, cells_for_people, document["campaign"]),
-        is_simulation=is_simulation,
-        simulation=simulate_escalation(cells, cells_for_people, people),
-        people=people,
+        charts=_build_charts(
+            policy_rows, best_trade_offs, source=f"{document['collection']}: {document['population']}"
+        ),
+        policy_table=PolicyTable(
+            rows=policy_rows,
+            resolution_clause=_(RESOLUTION_CLAUSES[resolver]),
+            # An adjudicating judge has answered, if at all, only for policies with the campaign's own number of rounds.
+            has_adjudication=any(row.figures.is_adjudicated for row in policy_rows if row.figures),
+            download_table=policies_table(document),
+        ),
+        cross_table=_build_cross_table(cells, cells_for_people, document["campaign"]),
+        simulator=Simulator(
+            cells_are_chosen=cells_are_chosen,
+            people=people,
+            outcome=simulate_escalation(cells, cells_for_people, people),
+        ),
     )
 
 
@@ -210,17 +234,19 @@ def _choose_resolver(document: ComparisonDocument) -> str:
         for policy in document["policies"]
         if policy["available"] and policy["escalated"] and PEOPLE in policy["after"]
     )
-    return PEOPLE if people_answered or document["reference"] != "gold" else AS_GOLD
+    return PEOPLE if people_answered or document["reference"] != REFERENCE_GRADES else AS_GOLD
 
 
-def _build_policy_rows(policies: Sequence[PolicyDocument], resolver: str, people: SimulatedPeople) -> list[PolicyRow]:
-    best_trade_offs = find_best_trade_offs(policies)
+def _build_policy_rows(
+    policies: Sequence[PolicyDocument], best_trade_offs: Sequence[TradeOff], resolver: str, people: SimulatedPeople
+) -> list[PolicyRow]:
+    names_of_best = {trade_off.name for trade_off in best_trade_offs}
     return [
         PolicyRow(
             name=policy["name"],
             policy=policy["policy"],
             is_current=policy.get("current", False),
-            is_best_trade_off=policy["name"] in best_trade_offs,
+            is_best_trade_off=policy["name"] in names_of_best,
             unavailable_reason=policy["reason"] or "",
             figures=_read_figures(policy, resolver, people) if policy["available"] else None,
         )
@@ -246,39 +272,13 @@ def _read_figures(policy: PolicyDocument, resolver: str, people: SimulatedPeople
         ),
         all_labels=Statistic(**resolved_labels["balanced_accuracy"]) if resolved_labels else None,
         adjudicated_labels=Statistic(**adjudicated_labels["balanced_accuracy"]) if adjudicated_labels else None,
-        judges_cost=policy["machine"],
+        judges_cost=policy["machine"],  # The JSON calls all judges together the machine.
         people_cost=people.cost(policy["judgments"]),
         latency_ms=policy["latency_ms"],
     )
 
 
-class TradeOff(NamedTuple):
-    """What a policy trades off: the balanced accuracy of its own labels, and the share of pairs that it escalates."""
-
-    name: str
-    accuracy: float
-    escalated_share: float
-
-    def is_superior_to(self, other: "TradeOff") -> bool:
-        """Return whether this is at least as good in both figures, and better in one of them."""
-        is_at_least_as_good = self.accuracy >= other.accuracy and self.escalated_share <= other.escalated_share
-        is_equal = self.accuracy == other.accuracy and self.escalated_share == other.escalated_share
-        return is_at_least_as_good and not is_equal
-
-
-def find_best_trade_offs(policies: Iterable[PolicyDocument]) -> set[str]:
-    """Return the names of the measured policies to which no other one is superior (the Pareto frontier)."""
-    trade_offs: list[TradeOff] = []
-    for policy in policies:
-        accuracy = policy["own"]["balanced_accuracy"]["value"] if policy["available"] else None
-        if accuracy is not None:
-            trade_offs.append(TradeOff(name=policy["name"], accuracy=accuracy, escalated_share=policy["escalation"]))
-    return {
-        trade_off.name for trade_off in trade_offs if not any(other.is_superior_to(trade_off) for other in trade_offs)
-    }
-
-
-def _build_charts(policy_rows: Sequence[PolicyRow], *, source: str) -> list[Chart]:
+def _build_charts(policy_rows: Sequence[PolicyRow], best_trade_offs: Sequence[TradeOff], *, source: str) -> list[Chart]:
     """Draw accuracy by the workload of people, and accuracy by cost. Only the best trade-offs have a label."""
     workload_dots: list[Dot] = []
     cost_dots: list[Dot] = []
@@ -293,7 +293,7 @@ def _build_charts(policy_rows: Sequence[PolicyRow], *, source: str) -> list[Char
         if accuracy is not None and figures.total_cost is not None and figures.pair_count:
             cost_per_1000_pairs = 1000 * figures.total_cost / figures.pair_count
             cost_dots.append(_build_dot(row, x=cost_per_1000_pairs, y=100 * accuracy))
-    trade_offs_sentence = _describe_best_trade_offs(policy_rows)
+    trade_offs_sentence = _describe_trade_offs(best_trade_offs)
     return [
         draw_scatter(
             "frontier",
@@ -328,18 +328,9 @@ def _build_dot(row: PolicyRow, *, x: float, y: float) -> Dot:
     )
 
 
-def _describe_best_trade_offs(policy_rows: Sequence[PolicyRow]) -> str:
+def _describe_trade_offs(best_trade_offs: Sequence[TradeOff]) -> str:
     """Return a sentence that lists the best trade-offs, those with the least work for people first."""
-    trade_offs = [
-        TradeOff(
-            name=row.name,
-            accuracy=row.figures.own_labels.balanced.value or 0.0,
-            escalated_share=row.figures.escalated_share,
-        )
-        for row in policy_rows
-        if row.is_best_trade_off and row.figures
-    ]
-    if not trade_offs:
+    if not best_trade_offs:
         return _("Nothing to draw yet: no label has been measured.")
     descriptions = [
         _("%(policy)s (%(accuracy)s accurate, %(escalation)s for people)")
@@ -348,18 +339,15 @@ def _describe_best_trade_offs(policy_rows: Sequence[PolicyRow]) -> str:
             "accuracy": f"{trade_off.accuracy:.1%}",
             "escalation": f"{trade_off.escalated_share:.1%}",
         }
-        for trade_off in sorted(trade_offs, key=lambda trade_off: trade_off.escalated_share)
+        for trade_off in sorted(best_trade_offs, key=lambda trade_off: trade_off.escalated_share)
     ]
     return _("The labelled points are the best trade-offs: %(policies)s.") % {"policies": "; ".join(descriptions)}
 
 
-def _build_crossing_rows(
-    cells: Sequence[CrossingCell], columns: Sequence[str], cells_for_people: AbstractSet[str], campaign_number: int
-) -> list[CrossingRow]:
-    """Return the rows of the cross table.
-
-    `cells_for_people` are keys of cells. People also judge the cells without a label.
-    """
+def _build_cross_table(
+    cells: Sequence[CrossingCell], cells_for_people: AbstractSet[str], campaign_number: int
+) -> CrossTable:
+    """Build the cross table. `cells_for_people` are keys of cells; people also judge the cells without a label."""
     boxes: dict[tuple[str, str], CrossingBox] = {}
     for cell in cells:
         boxes[cell.row, cell.column] = CrossingBox(
@@ -368,8 +356,12 @@ def _build_crossing_rows(
             is_for_people=cell.label is None or cell.key in cells_for_people,
             pairs_query_string=urlencode({"campaign": campaign_number, "cross": cell.key}),
         )
+    columns = sorted({cell.column for cell in cells}, key=column_order)
     rows = sorted({cell.row for cell in cells}, key=row_order)
-    return [CrossingRow(format_row(row), [boxes.get((row, column)) for column in columns]) for row in rows]
+    return CrossTable(
+        columns=columns,
+        rows=[CrossingRow(format_row(row), [boxes.get((row, column)) for column in columns]) for row in rows],
+    )
 
 
 def format_row(row: str) -> str:

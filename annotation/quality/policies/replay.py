@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from statistics import fmean, median
-from typing import Literal
+from typing import Final, Literal
 
 from django.utils.translation import gettext as _
 
@@ -20,7 +20,10 @@ from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
 from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.records import Slot, Turn
 
+# What labels are compared with: reference grades, answers of people, or nothing.
 Reference = Literal["gold", "people", "none"]
+REFERENCE_GRADES: Final = "gold"
+NO_REFERENCE: Final = "none"
 LABELS_NONE = "labels no pairs itself"
 VOTE_NOT_STORED = gettext_noop("not available: a required vote is missing for %(missing)s of %(pairs)s pairs")
 # Reasons by whether a policy needs turns, and votes of the whole panel.

@@ -39,9 +39,9 @@ def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
         context["comparison"] = comparison
         if comparison["document"]:
             comparison_page = page.build_page(comparison["document"], request.GET)
-            if file := send_file(request, comparison_page.charts, [comparison_page.download_table]):
+            if file := send_file(request, comparison_page.charts, [comparison_page.policy_table.download_table]):
                 return file
-            is_left_out = any(row.unavailable_reason == LEFT_OUT for row in comparison_page.policy_rows)
+            is_left_out = any(row.unavailable_reason == LEFT_OUT for row in comparison_page.policy_table.rows)
             context |= {"page": comparison_page, "left_out": is_left_out}
     return render(request, "policies/policies.html", context)
 

@@ -14,6 +14,7 @@ from annotation.models import Role, StoredResult
 from annotation.quality.label_quality import statistics
 from annotation.quality.policies import cached_results, crossing, page, reading
 from annotation.quality.policies.crossing import CrossingCell, SimulatedPeople, expected_error, simulate_escalation
+from annotation.quality.policies.trade_offs import find_best_trade_offs
 from annotation.tasks import compare_policies
 from jobs import background
 from jobs.models import BackgroundJob
@@ -127,7 +128,7 @@ def test_the_frontier_is_what_no_other_policy_beats() -> None:
 
     policies = [one("a", 0.9, 0.1), one("b", 0.9, 0.2), one("c", 0.95, 0.2), one("d", 0.8, 0.0), one("e", 0.7, 0.05),
                 one("f", None, 0.0), one("twin", 0.9, 0.1)]  # fmt: skip
-    assert page.find_best_trade_offs(policies) == {"a", "twin", "c", "d"}
+    assert [trade_off.name for trade_off in find_best_trade_offs(policies)] == ["a", "c", "d", "twin"]
 
 
 def test_the_page_names_what_is_not_available_and_serves_its_charts(
