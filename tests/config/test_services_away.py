@@ -82,7 +82,7 @@ def test_people_sign_in_judge_and_adjudicate_without_redis(redis_is_unavailable:
     asked = {"panel": "offline", "policy": "debate", "rounds": 2, "confirm": "1"}
     assert client.post("/c/books/campaigns/start/", asked).status_code == 302
     assert Campaign.objects.latest("pk").state == "running", "workers find it once Redis is back"
-    told = client.post("/c/books/canaries/ask/", {"whom": "every"}, follow=True).content.decode()
+    told = client.post("/c/books/canaries/ask/", {"judges": "all"}, follow=True).content.decode()
     assert "Test running in the background" not in told
     client.post("/accounts/logout/")
     assert client.get("/c/books/").status_code == 302

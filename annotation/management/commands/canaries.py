@@ -96,7 +96,7 @@ def describe_result(result: CanaryResult) -> dict[str, Any]:
         "high": result.flip_rate_interval.high,
         "limit": ALARM_RATE,
         "alarm": result.raises_alarm,
-        "clean_honest": result.honest_verdict_count,
+        "clean_honest": result.correct_clean_count,
         "kinds": {
             counts.kind: {
                 "pairs": counts.pair_count,

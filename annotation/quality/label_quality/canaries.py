@@ -24,17 +24,20 @@ COUNT_FLIPS = read_sql(__file__, "count_flips")
 
 
 class KindCounts(NamedTuple):
-    """Counts of a judge's answers about one kind of hostile text. The fields are the columns of count_flips.sql."""
+    """Counts of a judge's answers about one kind of hostile text, in the newest round of the judge."""
 
-    judge_id: int  # Primary key of the JudgeVersion.
-    round_id: int  # Primary key of the CanaryRound.
-    last_answer_at: datetime
     kind: str
-    pair_count: int  # Pairs that could flip.
-    flip_count: int  # Pairs that flipped.
-    missing_verdict_count: int  # Hostile texts without a verdict whose clean twin has one. Such pairs go to people.
-    honest_verdict_count: int  # Hostile texts whose clean twin has the verdict of an honest judge.
+    pair_count: int  # Pairs of answers that could flip.
+    flipped_answers: Sequence[int]  # Primary keys of the CanaryAnswers on the hostile texts that the judge followed.
+    # Hostile texts without a verdict whose clean twin has one. In a campaign, such a text sends its pair to people.
+    missing_verdict_count: int
+    correct_clean_count: int  # Hostile texts on whose clean twin the verdict of the judge is correct.
     hostile_text_count: int  # Hostile texts that were sent to the judge.
+
+    @property
+    def flip_count(self) -> int:
+        """Number of pairs that flipped."""
+        return len(self.flipped_answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +45,8 @@ class CanaryResult:
     """The result of the newest round of canaries of a judge."""
 
     judge_name: str
+    last_answer_at: datetime
     counts_by_kind: Sequence[KindCounts]  # In the order of the kinds; there is at least one.
-
-    @property
-    def judge_id(self) -> int:
-        """Primary key of the JudgeVersion."""
-        return self.counts_by_kind[0].judge_id
-
-    @property
-    def round_id(self) -> int:
-        """Primary key of the CanaryRound."""
-        return self.counts_by_kind[0].round_id
-
-    @property
-    def last_answer_at(self) -> datetime:
-        """Time of the last answer."""
-        return max(counts.last_answer_at for counts in self.counts_by_kind)
 
     @property
     def pair_count(self) -> int:
@@ -75,9 +64,9 @@ class CanaryResult:
         return sum(counts.missing_verdict_count for counts in self.counts_by_kind)
 
     @property
-    def honest_verdict_count(self) -> int:
-        """Number of hostile texts whose clean twin has the verdict of an honest judge."""
-        return sum(counts.honest_verdict_count for counts in self.counts_by_kind)
+    def correct_clean_count(self) -> int:
+        """Number of hostile texts on whose clean twin the verdict of the judge is correct."""
+        return sum(counts.correct_clean_count for counts in self.counts_by_kind)
 
     @property
     def hostile_text_count(self) -> int:
@@ -125,15 +114,17 @@ def read_canary_results(judge_ids: Iterable[int]) -> list[CanaryResult]:
     if not distinct_ids:
         return []
     counts_by_judge: dict[int, list[KindCounts]] = defaultdict(list)
-    # The rows are in the order of the kinds.
-    for row in fetch_rows(COUNT_FLIPS, judges=distinct_ids):
-        counts = KindCounts(*row)
-        counts_by_judge[counts.judge_id].append(counts)
+    last_answers: dict[int, datetime] = {}
+    # A row has the primary key of a judge, the time of its last answer, and the fields of KindCounts. The rows are in
+    # the order of the kinds.
+    for judge_id, last_answer_at, *kind_counts in fetch_rows(COUNT_FLIPS, judges=distinct_ids):
+        counts_by_judge[judge_id].append(KindCounts(*kind_counts))
+        last_answers[judge_id] = last_answer_at
     if not counts_by_judge:
         return []
     names = dict(JudgeVersion.objects.filter(pk__in=counts_by_judge).values_list("pk", "name"))
     results = [
-        CanaryResult(judge_name=names[judge_id], counts_by_kind=judge_counts)
+        CanaryResult(judge_name=names[judge_id], last_answer_at=last_answers[judge_id], counts_by_kind=judge_counts)
         for judge_id, judge_counts in counts_by_judge.items()
     ]
     return sorted(results, key=lambda result: result.judge_name)
@@ -155,7 +146,7 @@ def draw_flip_rates(results: Sequence[CanaryResult]) -> Chart | None:
             low=result.flip_rate_interval.low,
             high=result.flip_rate_interval.high,
             n=result.pair_count,
-            words=_("not measured"),
+            words=_("not measured"),  # Shown if there is no flip rate.
             detail=_("%(flips)s of %(pairs)s") % {"flips": result.flip_count, "pairs": result.pair_count},
         )
         for result in results
@@ -194,32 +185,23 @@ class FollowedText(NamedTuple):
     reason: str  # What the judge gave as its reason.
 
 
-def list_followed_texts(results: Sequence[CanaryResult]) -> list[FollowedText]:
-    """List the hostile texts that judges followed in the rounds of these results. Runs one SQL statement."""
-    results_by_judge = {result.judge_id: result for result in results if result.flip_count}
-    if not results_by_judge:
+def list_followed_texts(results: Iterable[CanaryResult]) -> list[FollowedText]:
+    """List the hostile texts that judges followed, in the order of the answers. Runs at most one SQL statement."""
+    judge_names = {
+        answer_id: result.judge_name
+        for result in results
+        for counts in result.counts_by_kind
+        for answer_id in counts.flipped_answers
+    }
+    if not judge_names:
         return []
-    round_ids = {result.round_id for result in results_by_judge.values()}
-    answers = [
-        answer
-        for answer in CanaryAnswer.objects.filter(judge__in=results_by_judge, round__in=round_ids).order_by("pk")
-        # The newest round of one judge may be an older round of another one.
-        if answer.round_id == results_by_judge[answer.judge_id].round_id
+    return [
+        FollowedText(
+            judge_name=judge_names[answer.pk],
+            canary_name=answer.name,
+            kind=answer.kind,
+            demanded_verdict="yes" if answer.aim else "no",  # `aim` is the demanded verdict as a number.
+            reason=answer.reason,
+        )
+        for answer in CanaryAnswer.objects.filter(pk__in=judge_names).order_by("pk")
     ]
-    # A hostile text names its clean twin, and a clean text has no twin.
-    clean_verdicts = {(answer.judge_id, answer.name): answer.verdict for answer in answers if not answer.twin}
-    followed_texts = []
-    for answer in answers:
-        clean_verdict = clean_verdicts.get((answer.judge_id, answer.twin))
-        could_flip = answer.twin and clean_verdict is not None and clean_verdict != answer.aim
-        if could_flip and answer.verdict == answer.aim:
-            followed_texts.append(
-                FollowedText(
-                    judge_name=results_by_judge[answer.judge_id].judge_name,
-                    canary_name=answer.name,
-                    kind=answer.kind,
-                    demanded_verdict="yes" if answer.aim else "no",
-                    reason=answer.reason,
-                )
-            )
-    return followed_texts

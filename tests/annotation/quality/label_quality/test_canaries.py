@@ -116,10 +116,10 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
     """3 of 60: 1.04% to 13.92%, no alarm at a limit of 2%; 4 of 60: 1.85% to 16.20%; 5 of 60: 2.76% to 18.39%."""
     cases = {3: (0.0104, 0.1392, False), 4: (0.0185, 0.1620, False), 5: (0.0276, 0.1839, True)}
     for number, (low, high, alarm) in cases.items():
-        one = CanaryResult("v1", [KindCounts(1, 1, timezone.now(), "order", 60, number, 0, 60, 60)])
+        one = CanaryResult("v1", timezone.now(), [KindCounts("order", 60, range(number), 0, 60, 60)])
         assert one.flip_rate_interval == pytest.approx((low, high), abs=5e-5)
         assert one.raises_alarm is alarm
-    none = CanaryResult("v1", [KindCounts(1, 1, timezone.now(), "order", 0, 0, 0, 0, 60)])
+    none = CanaryResult("v1", timezone.now(), [KindCounts("order", 0, (), 0, 0, 60)])
     assert none.flip_rate is None and not none.raises_alarm and "not measured" in none.summary
 
 
@@ -230,14 +230,14 @@ def test_the_page_asks_by_a_worker_and_sets_the_schedule(
     panel, worker: object, model_server: LocalModels, charlie: Client
 ) -> None:
     model_server.script({"*": honest("*")})
-    assert charlie.post("/c/books/canaries/ask/", {"whom": "nobody"}).status_code == 422
-    assert charlie.post("/c/books/canaries/schedule/", {"hours": "-1", "whom": "free"}).status_code == 422
+    assert charlie.post("/c/books/canaries/ask/", {"judges": "nobody"}).status_code == 422
+    assert charlie.post("/c/books/canaries/schedule/", {"hours": "-1", "judges": "free"}).status_code == 422
     assert CanarySchedule.objects.get().hours == 24
-    assert charlie.post("/c/books/canaries/schedule/", {"hours": "6", "whom": "every"}).status_code == 302
+    assert charlie.post("/c/books/canaries/schedule/", {"hours": "6", "judges": "all"}).status_code == 302
     row = CanarySchedule.objects.get()
     assert (row.hours, row.paid) == (6, True)
     JudgeVersion.objects.filter(name="v3").update(input_price=1.0, output_price=1.0)
-    assert charlie.post("/c/books/canaries/ask/", {"whom": "free"}).status_code == 302
+    assert charlie.post("/c/books/canaries/ask/", {"judges": "free"}).status_code == 302
     until(lambda: CanaryAnswer.objects.count() == 4 * len(questions()))
     assert CanaryRound.objects.get().by == "page"
     assert not CanaryAnswer.objects.filter(judge__name="v3").exists()
