@@ -1,4 +1,4 @@
-"""The exports of a collection: the list with their progress, their files, and whether a worker should make one.
+"""The list of a collection's exports, with the progress and the files of each.
 
 An export is stored as a Snapshot, whose manifest describes its files and their contents.
 """
@@ -17,15 +17,11 @@ from annotation.exports.query_splits.parts import SPLITS
 from annotation.exports.snapshots import exports_folder
 from annotation.models.snapshots import Snapshot
 from charts import Chart
-from corpus.models import Collection, Judgment, Label
+from corpus.models import Collection
 from jobs import background
-from judges.models import Attempt
 from store.files import exists
 
 EXPORT_TASK = "annotation.make_snapshot"
-# A worker makes exports with more rows. A request makes one of this size in about 0.3 s.
-MAX_ROWS_IN_REQUEST = 50_000
-MAX_SET_ROWS_IN_REQUEST = 5_000  # Fewer for training sets, because these read, compare and write the texts.
 MAX_DURATION_WITHOUT_JOB = timedelta(minutes=10)  # An export that no job makes is given up after this time.
 MAX_LISTED_EXPORTS = 50
 
@@ -58,8 +54,8 @@ class ListedExport:
 
     @property
     def splits(self) -> list[SplitCounts]:
-        """Counts of the splits of a training set, in the order train, dev, test."""
-        counts_by_split: dict[str, dict[str, int]] = self.snapshot.manifest["counts"]["splits"]
+        """Counts of the splits of a training set, in the order train, dev, test; an empty list for other exports."""
+        counts_by_split: dict[str, dict[str, int]] = self.snapshot.manifest.get("counts", {}).get("splits", {})
         # PostgreSQL does not preserve the order of the manifest.
         return [SplitCounts(split, counts_by_split[split]) for split in SPLITS if split in counts_by_split]
 
@@ -73,14 +69,19 @@ class ListedExport:
 
     @property
     def training_set_name(self) -> str:
-        """The name of the export for training jobs, which is that of its folder; empty if they cannot use it."""
+        """The name by which training jobs find the export, which is that of its folder; empty if they cannot use it."""
         is_usable = self.is_ready and self.snapshot.format == "prism" and self.is_downloadable
         return Path(self.snapshot.folder).name if is_usable else ""
 
     @property
     def is_downloadable(self) -> bool:
-        """Whether the files are in the collection's folder of exports; those of a command may be in another folder."""
-        return exports_folder(self.snapshot.collection) in Path(self.snapshot.folder).parents
+        """Whether the files can be downloaded once they are complete."""
+        return _is_in_exports_folder(self.snapshot)
+
+
+def _is_in_exports_folder(snapshot: Snapshot) -> bool:
+    """Return whether the files are in the collection's folder of exports; those of a command may be in another one."""
+    return exports_folder(snapshot.collection) in Path(snapshot.folder).parents
 
 
 def list_exports(collection: Collection) -> list[ListedExport]:
@@ -94,33 +95,19 @@ def list_exports(collection: Collection) -> list[ListedExport]:
     exports = []
     for snapshot in snapshots:
         job = jobs.get(snapshot.pk)
-        # If there is no job, a request or a command makes the export itself, and reports nothing before the end.
-        is_abandoned = job.is_over if job else timezone.now() - snapshot.created_at > MAX_DURATION_WITHOUT_JOB
+        is_lost = False
+        if snapshot.pk in unfinished:
+            # If there is no job, a request or a command makes the export itself, and reports nothing before the end.
+            is_lost = job.is_over if job else timezone.now() - snapshot.created_at > MAX_DURATION_WITHOUT_JOB
         exports.append(
             ListedExport(
                 snapshot=snapshot,
                 format=ALL_FORMATS.get(snapshot.format),
                 rows_so_far=job.done if job and job.state == job.RUNNING else None,
-                is_lost=is_abandoned and snapshot.state == Snapshot.State.MAKING,
+                is_lost=is_lost,
             )
         )
     return exports
-
-
-def needs_worker(export_format: Format, collection: Collection) -> bool:
-    """Return whether an export may have so many rows that a worker should make it."""
-    attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
-    votes = attempts.filter(role="vote")
-    if export_format.name == "judgments":
-        judgments = Judgment.objects.filter(pair__collection=collection)
-        row_sources = [judgments.order_by(), votes.order_by()]
-    elif export_format.name == "debates":
-        row_sources = [attempts.exclude(role="vote").order_by()]
-    else:
-        row_sources = [Label.objects.filter(pair__collection=collection).order_by()]
-    max_rows = MAX_SET_ROWS_IN_REQUEST if export_format.is_set else MAX_ROWS_IN_REQUEST
-    # Rows beyond the limit are not counted, because that would take long.
-    return sum(source[: max_rows + 1].count() for source in row_sources) > max_rows
 
 
 def find_file(snapshot: Snapshot, name: str) -> Path | None:
@@ -130,11 +117,9 @@ def find_file(snapshot: Snapshot, name: str) -> Path | None:
     exports, and for a file that is missing.
     """
     names = {entry["name"] for entry in snapshot.manifest.get("files", [])} | {MANIFEST}
-    if snapshot.state != Snapshot.State.READY or name not in names:
+    if snapshot.state != Snapshot.State.READY or name not in names or not _is_in_exports_folder(snapshot):
         return None
     folder = Path(snapshot.folder)
-    if exports_folder(snapshot.collection) not in folder.parents:
-        return None
     path = folder / name
     # A symbolic link in the folder must not lead out of it.
     if not path.resolve().is_relative_to(folder.resolve()):

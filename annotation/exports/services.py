@@ -1,4 +1,7 @@
-"""The action that makes an export: its row, which locks the judgments, and then its files."""
+"""The action that makes an export: its row, which locks the judgments, and then its files.
+
+A worker makes the files of a large export, if a worker runs.
+"""
 
 from pathlib import Path
 
@@ -6,13 +9,35 @@ from django.db import transaction
 
 from actions.services import Actor, action
 from annotation.exports import listing
-from annotation.exports.formats import ALL_FORMATS
+from annotation.exports.formats import ALL_FORMATS, Format
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, exports_folder, write_snapshot
 from annotation.models.snapshots import Snapshot
 from corpus.errors import BadInput
-from corpus.models import Collection
+from corpus.models import Collection, Judgment, Label
 from jobs import background, workers
+from judges.models import Attempt
+
+# A worker makes exports with more rows. A request makes one of this size in about 0.3 s.
+MAX_ROWS_IN_REQUEST = 50_000
+MAX_SET_ROWS_IN_REQUEST = 5_000  # Fewer for training sets, because these read, compare and write the texts.
+
+
+def needs_worker(export_format: Format, collection: Collection) -> bool:
+    """Return whether an export may have so many rows that a worker should make it."""
+    # Attempts are turns of debates and votes. Those that count are not repeated and have not failed.
+    attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
+    votes = attempts.filter(role="vote")
+    if export_format.name == "judgments":
+        row_sources = [Judgment.objects.filter(pair__collection=collection), votes]
+    elif export_format.name == "debates":
+        row_sources = [attempts.exclude(role="vote")]
+    else:
+        # The export of labels, and every training set, have at most one row for each label.
+        row_sources = [Label.objects.filter(pair__collection=collection)]
+    max_rows = MAX_SET_ROWS_IN_REQUEST if export_format.is_set else MAX_ROWS_IN_REQUEST
+    # Rows beyond the limit are not counted, and rows are not sorted before they are counted, because both take long.
+    return sum(source.order_by()[: max_rows + 1].count() for source in row_sources) > max_rows
 
 
 def make_files(snapshot: Snapshot) -> None:
@@ -22,7 +47,7 @@ def make_files(snapshot: Snapshot) -> None:
     """
     is_listed = exports_folder(snapshot.collection) in Path(snapshot.folder).parents
     export_format, collection = ALL_FORMATS[snapshot.format], snapshot.collection
-    if is_listed and listing.needs_worker(export_format, collection) and workers.has_workers():
+    if is_listed and needs_worker(export_format, collection) and workers.has_workers():
         transaction.on_commit(lambda: background.enqueue(listing.EXPORT_TASK, snapshot.pk))
         return
     try:

@@ -21,7 +21,7 @@ from annotation.exports.formats import ALL_FORMATS, FORMATS, SETS
 from annotation.exports.forms import ExportForm
 from annotation.exports.label_sources.failed_routes import list_failed_routes
 from annotation.exports.preview import preview_export
-from annotation.exports.services import create_export
+from annotation.exports.services import create_export, needs_worker
 from annotation.models.snapshots import Snapshot
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
@@ -95,7 +95,7 @@ def preview(request: HttpRequest, scope: Scope) -> HttpResponse:
     result: dict[str, Any] = {"preview": None, "failure": ""}
     if not form.is_valid():
         result["failure"] = _("Some options are not valid.")
-    elif listing.needs_worker(form.options.form, scope.collection):
+    elif needs_worker(form.options.form, scope.collection):
         result["failure"] = _("This export is too large for a preview.")
     else:
         try:

@@ -13,6 +13,8 @@ from api.paging import Cursor, Limit, Page, page_of
 from benchmark.hole_filling import planning, selectors, services
 from benchmark.models import Filling
 
+# Clients read the fields below by these names, so the names cannot change: `judged` means by the qrels, `known` means
+# by people, and `before` and `after` are versions of the qrels. In `list_fillings`, `after` is the cursor of the page.
 router = Router(tags=["hole filling"])
 FILLINGS_PATH = "/hole-fillings"  # After the path of the collection.
 
@@ -33,7 +35,9 @@ class FillingOut(Schema):
     """A hole filling. Its campaign can be paused and resumed like any other."""
 
     number: int
-    state: str = Field(description="One of preparing, judging, people, finishing, filled and cancelled.")
+    state: str = Field(
+        description="One of preparing, judging, people (waiting for people), finishing, filled and cancelled."
+    )
     runs: list[str] = Field(description="Names of the runs whose documents make the pool.")
     depth: int = Field(description="Number of documents of each run and query that enter the pool.")
     before: int = Field(description="Number of the version of the qrels that is completed.")
@@ -42,7 +46,9 @@ class FillingOut(Schema):
         description="Number of the campaign that asks the judges; null before it starts, or if people judge every pair."
     )
     policy: str = Field(description="One of people, debate+ensemble, debate, ensemble and single.")
-    funnel: dict[str, Any] = Field(description="Numbers of pairs by step, as explained in docs/workshop.md.")
+    funnel: dict[str, Any] = Field(
+        description="Numbers of pairs by step, such as pool, judged, known, asked, filtered, labelled and failed."
+    )
     error: str = Field(description="Why the filling could not be prepared or finished; empty without an error.")
     made_by: str = Field(description="Name of the user who started the filling.")
     created_at: datetime
@@ -50,8 +56,8 @@ class FillingOut(Schema):
 
 
 def show_filling(filling: Filling) -> dict[str, Any]:
-    """Return a filling that a service returned as the API shows it."""
-    # Read again, because the service may have changed its row after it had read this object.
+    """Return the API's form of a filling that a service has just returned."""
+    # Read again: the object may be older than what the service wrote to its row.
     return selectors.current_document(selectors.find_filling(filling.collection, filling.number))
 
 
@@ -60,6 +66,8 @@ def show_filling_estimate(filling_estimate: planning.FillingEstimate) -> dict[st
     return {**filling_estimate["preview"], **show_estimate(filling_estimate["estimate"])}
 
 
+# The services are actions, and their registrations contain the roles that may call them, the fields of the body, and
+# the names and descriptions in the documentation of the API.
 operation(router, services.start_filling, "POST", FILLINGS_PATH, response=FillingOut, show=show_filling)
 estimate_operation(
     router,

@@ -47,7 +47,7 @@ class CampaignCounts:
         return format_cost(self.assumed_cost)
 
 
-def load_counters(campaign_ids: Sequence[int]) -> dict[int, dict[str, float]]:
+def load_raw_counters(campaign_ids: Sequence[int]) -> dict[int, dict[str, float]]:
     """Return the counters of each of these campaigns, by the id of the campaign."""
     counters: dict[int, dict[str, float]] = {campaign_id: {} for campaign_id in campaign_ids}
     if not campaign_ids:
@@ -58,7 +58,7 @@ def load_counters(campaign_ids: Sequence[int]) -> dict[int, dict[str, float]]:
     return counters
 
 
-def count_campaign(counters: Counters) -> CampaignCounts:
+def name_counts(counters: Counters) -> CampaignCounts:
     """Return the counts of a campaign from its counters."""
 
     def counter(key: str) -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypedDict
 from django.conf import settings
 
 from actions.services import Actor
-from annotation.home.campaigns.counts import CampaignCounts, count_campaign, load_counters
+from annotation.home.campaigns.counts import CampaignCounts, load_raw_counters, name_counts
 from annotation.quality.panels.self_checks import LARGE_CAMPAIGN_PAIRS, SelfCheckState, unchecked_judges
 from annotation.work.queue.judging_time import median_seconds
 from corpus.models import Collection
@@ -155,8 +155,10 @@ def _expect_share(earlier_campaigns: Sequence[Campaign], configuration: Configur
     """Return the share of a new campaign's pairs that people will judge, from earlier campaigns if possible."""
     if configuration.policy == Policy.HUMAN:
         return ExpectedShare(1.0, "rule")
-    counters_by_campaign = load_counters([campaign.pk for campaign in earlier_campaigns])
-    counts_by_campaign = {campaign: count_campaign(counters_by_campaign[campaign.pk]) for campaign in earlier_campaigns}
+    raw_counters_by_campaign = load_raw_counters([campaign.pk for campaign in earlier_campaigns])
+    counts_by_campaign = {
+        campaign: name_counts(raw_counters_by_campaign[campaign.pk]) for campaign in earlier_campaigns
+    }
     counts_of_policy = [
         counts for campaign, counts in counts_by_campaign.items() if campaign.policy == configuration.policy
     ]

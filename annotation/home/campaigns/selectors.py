@@ -1,4 +1,4 @@
-"""The list of a collection's campaigns, and the provider accounts that their judges call."""
+"""The list of a collection's campaigns, the provider accounts that their judges call, and since when calls fail."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Prefetch
 from django.utils import timezone
 
-from annotation.home.campaigns.counts import CampaignCounts, count_campaign, load_counters
+from annotation.home.campaigns.counts import CampaignCounts, load_raw_counters, name_counts
 from corpus.models import Collection
 from judges.campaigns.configurations import describe_panel
 from judges.campaigns.judge_reports import describe_reports, judge_reports, other_models
@@ -21,17 +21,17 @@ MAX_LISTED_CAMPAIGNS = 200
 
 @dataclass(frozen=True, slots=True)
 class AccountUse:
-    """An account at a provider that judges call."""
+    """A provider account, and the judges of a campaign that call it."""
 
     state: AccountState
-    judge_ids: tuple[int, ...]  # The judges that call the account.
+    judge_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignActivity:
     """What a running campaign is doing, as Redis knows it."""
 
-    pairs_per_minute: float  # Average number of finished pairs since the start.
+    pairs_per_minute: float  # Average number of finished pairs since the campaign was created.
     seconds_left: float | None  # Time for the remaining pairs at this speed; None until a pair is finished.
     waiting_reason: str  # Why the campaign waits for a worker; empty if it does not wait.
     accounts: tuple[AccountUse, ...]  # Accounts of the debaters and voters; offline judges have none.
@@ -43,14 +43,15 @@ class ListedCampaign:
 
     campaign: Campaign
     counts: CampaignCounts
-    vote_rule: str  # How many votes decide, and which are samples of one model; empty without a panel.
+    # How many votes decide, and which voters are the same model asked more than once; empty without a panel.
+    vote_rule: str
     judge_notes: tuple[str, ...]  # Notes on judges with unusable answers, and on other models that answered.
     open_batches: tuple[Batch, ...]
     activity: CampaignActivity | None  # None unless the campaign is running and judges pairs.
 
     @property
-    def is_finished_cost_centre(self) -> bool:
-        """Whether the campaign only bills the calls of another job, such as a run or answers, and this job is over."""
+    def only_bills_finished_job(self) -> bool:
+        """Whether the campaign only bills the calls of another job, such as a retrieval run, and this job is over."""
         is_over = self.campaign.state in (Campaign.State.FINISHED, Campaign.State.CANCELLED)
         return self.campaign.kind == Campaign.Kind.COSTS and is_over
 
@@ -65,25 +66,27 @@ def list_campaigns(collection: Collection) -> list[ListedCampaign]:
     open_batches = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="open_batches")
     campaigns = list(collection.campaigns.prefetch_related(open_batches).order_by("-pk")[:MAX_LISTED_CAMPAIGNS])
     campaign_ids = [campaign.pk for campaign in campaigns]
-    counters_by_campaign = load_counters(campaign_ids)
+    raw_counters_by_campaign = load_raw_counters(campaign_ids)
     reports_by_campaign = judge_reports(campaign_ids) if campaign_ids else {}
     judge_ids = {judge_id for campaign in campaigns for judge_id in (*campaign.voters, *campaign.debaters)}
     judges = JudgeVersion.objects.in_bulk(judge_ids)
     listed_campaigns = []
     for campaign in campaigns:
-        counters = counters_by_campaign[campaign.pk]
-        counts = count_campaign(counters)
+        raw_counters = raw_counters_by_campaign[campaign.pk]
+        counts = name_counts(raw_counters)
         # In the order of the panel; a judge occurs once for each of its samples.
         voters = [judges[judge_id] for judge_id in campaign.voters if judge_id in judges]
         debaters = [judges[judge_id] for judge_id in campaign.debaters if judge_id in judges]
         reports = reports_by_campaign.get(campaign.pk, ())
+        # The keys of some raw counters contain the name of a model that answered instead of the judge's own model.
+        judge_notes = describe_reports(reports, other_models(raw_counters))
         is_judging = campaign.state == Campaign.State.RUNNING and campaign.kind != Campaign.Kind.COSTS
         listed_campaigns.append(
             ListedCampaign(
                 campaign=campaign,
                 counts=counts,
                 vote_rule=describe_panel(campaign.policy, voters, campaign.majority, early_stop=campaign.early_stop),
-                judge_notes=tuple(describe_reports(reports, other_models(counters))),
+                judge_notes=tuple(judge_notes),
                 open_batches=tuple(campaign.open_batches),
                 activity=_read_activity(campaign, counts, [*debaters, *voters]) if is_judging else None,
             )
@@ -122,9 +125,9 @@ def _read_account_uses(judges: Iterable[JudgeVersion]) -> list[AccountUse]:
     return [AccountUse(state, tuple(judge_ids_by_account[account])) for account, state in states.items()]
 
 
-def find_silence_start(campaign: Campaign, judge_ids: Sequence[int]) -> datetime | None:
+def find_failing_since(campaign: Campaign, judge_ids: Sequence[int]) -> datetime | None:
     """Return when a campaign's calls to these judges began to fail; None if the last call did not fail."""
     calls = Attempt.objects.filter(campaign=campaign, judge__in=judge_ids)
-    last_answer = calls.exclude(outcome=Attempt.Outcome.ERROR).order_by("-pk").values_list("pk", flat=True).first()
-    errors_since = calls.filter(outcome=Attempt.Outcome.ERROR, pk__gt=last_answer or 0)
-    return errors_since.order_by("pk").values_list("created_at", flat=True).first()
+    last_answer_id = calls.exclude(outcome=Attempt.Outcome.ERROR).order_by("-pk").values_list("pk", flat=True).first()
+    later_errors = calls.filter(outcome=Attempt.Outcome.ERROR, pk__gt=last_answer_id or 0)
+    return later_errors.order_by("pk").values_list("created_at", flat=True).first()

@@ -157,8 +157,8 @@ def _render_campaigns(
     context = {
         "scope": scope,
         "form": form,
-        "listed_campaigns": [listed for listed in listed_campaigns if not listed.is_finished_cost_centre],
-        "cost_centres": [listed for listed in listed_campaigns if listed.is_finished_cost_centre],
+        "listed_campaigns": [listed for listed in listed_campaigns if not listed.only_bills_finished_job],
+        "cost_centres": [listed for listed in listed_campaigns if listed.only_bills_finished_job],
         "writing": writing or WriteForm(prefix="write"),
         "texts": evidence.target_coverage(scope.collection),
     }

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from annotation.home.campaigns.selectors import find_silence_start, read_accounts
+from annotation.home.campaigns.selectors import find_failing_since, read_accounts
 from annotation.home.overview.overview import CollectionOverview
 from annotation.models import Membership, Role
 from annotation.quality.label_quality.canaries import CanaryResult
@@ -93,7 +93,7 @@ def list_attention(
     campaigns = _address(collection, "campaigns")
     if campaign is not None and campaign.state == Campaign.State.RUNNING:
         for account in read_accounts(campaign):
-            since = find_silence_start(campaign, account.judge_ids) if account.state.errors else None
+            since = find_failing_since(campaign, account.judge_ids) if account.state.errors else None
             if since is not None and (timezone.now() - since).total_seconds() >= SILENT_S:
                 words = formats.date_format(timezone.localtime(since), "SECONDS_FORMAT")
                 items.append(AttentionItem("silent", campaigns, name=account.state.name, words=words))

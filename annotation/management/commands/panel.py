@@ -117,27 +117,27 @@ class Command(QuorumCommand):
 
     def show(self, recommendation: PanelSelection) -> None:
         """Print the summary, a line for each candidate and each pair, and the best panels."""
-        choice = recommendation.choice
+        measures, panels = recommendation.measures, recommendation.panels
         for line in summarise_choice(recommendation):
             self.say(line)
-        names = recommendation.names(range(len(choice.qualities)))
+        names = recommendation.names(range(len(measures.qualities)))
         width = max(map(len, names))
-        self.say(f"Candidates ({MEASURES[choice.floor.measure]}, mean kappa with the others, USD a pair):")
+        self.say(f"Candidates ({MEASURES[measures.floor.measure]}, mean kappa with the others, USD a pair):")
         for index, name in enumerate(names):
-            candidate, quality = recommendation.material.candidates[index], choice.qualities[index]
+            candidate, quality = recommendation.material.candidates[index], measures.qualities[index]
             state = "passes" if quality.passes else "FAILS "
             note = f"  ({candidate.note})" if candidate.note else ""
-            value, mean = recommendation.quality(index).value, choice.mean_kappas[index]
+            value, mean = recommendation.quality(index).value, measures.mean_kappas[index]
             self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_usd(candidate.cost)}{note}")
         for check in recommendation.checks.values():
             self.say(f"  Self-check of {check.judge}: {check.summary}")
-        for pair in choice.agreements:
+        for pair in measures.agreements:
             self.say(f"  {names[pair.a]} - {names[pair.b]}: kappa {_number(pair.kappa.value)}, n {pair.n}")
-        for title, proposals in (("mean", choice.by_mean_kappa), ("largest", choice.by_largest_kappa)):
+        for title, proposals in (("mean", panels.by_mean_kappa), ("largest", panels.by_largest_kappa)):
             for proposal in proposals[:3]:
                 values = f"mean {proposal.subset.mean_kappa:.3f}, largest {proposal.subset.largest_kappa:.3f}"
                 self.say(f"By {title} kappa: {', '.join(recommendation.names(proposal.members))} ({values})")
-        best = choice.proposed
+        best = panels.proposed
         if best and recommendation.usable(best):
             judges = ", ".join(f'"{recommendation.material.candidates[member].judge}"' for member in best.members)
             self.say(f"For the judges file: ensemble = [{judges}]")

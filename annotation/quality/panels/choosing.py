@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from django.utils.translation import gettext as _
+from numpy.typing import NDArray
 
 from annotation.agreement.measures import Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
@@ -41,10 +42,12 @@ class Proposal:
     """A panel that is proposed. It gives each pair the label for which more than half of its members vote."""
 
     subset: Subset  # The members, and the kappas between them.
-    error_correlation: float | None  # Mean correlation between the members' errors; None if a member makes no errors.
-    effective_votes: float | None  # Number of independent votes that the panel is worth; None without a correlation.
+    # Mean correlation between the members' errors; None if a member makes no errors, or there are no reference grades.
+    error_correlation: float | None
+    effective_votes: float | None  # Number of independent votes that the panel is worth; None if that mean is None.
     balanced_accuracy: Statistic  # Balanced accuracy of the panel's labels.
-    accuracies_without: tuple[float | None, ...]  # The same without each member in turn; None if it is undefined.
+    # For each member, the balanced accuracy of the labels of all other members; None if it is undefined.
+    accuracies_without_member: tuple[float | None, ...]
     cost_per_pair: float | None  # USD for the votes on one pair; None if the price of a member is unknown.
 
     @property
@@ -54,8 +57,8 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class PanelChoice:
-    """The proposed panels, and the measures of all candidates from which they were chosen."""
+class CandidateMeasures:
+    """The quality of the candidates, and the similarity between them."""
 
     pair_count: int  # Number of pairs on which all candidates voted.
     reference_counts: ReferenceCounts
@@ -65,16 +68,29 @@ class PanelChoice:
     error_correlations: CandidateMatrix  # The correlation between the errors of every two candidates.
     mean_kappas: tuple[float | None, ...]  # Mean kappa of each candidate with the others; None if no kappa is defined.
     copy_groups: tuple[tuple[int, ...], ...]  # Groups of two or more candidates that are copies of each other.
+
+
+@dataclass(frozen=True, slots=True)
+class PanelProposals:
+    """The proposed panels, which are the best of those that the eligible candidates can form."""
+
     eligible: tuple[int, ...]  # Candidates above the floor, but only one candidate of each group of copies.
     panel_count: int  # Number of panels of the requested size that the eligible candidates can form.
     by_mean_kappa: tuple[Proposal, ...]  # The panels with the lowest mean kappa between members, lowest first.
     by_largest_kappa: tuple[Proposal, ...]  # The panels whose two most similar members have the lowest kappa.
-    reason: str  # Why no panel is proposed; empty if one is.
+    no_proposal_reason: str  # Empty if a panel is proposed.
 
     @property
     def proposed(self) -> Proposal | None:
         """The panel with the lowest mean kappa; None if no panel is proposed."""
         return self.by_mean_kappa[0] if self.by_mean_kappa else None
+
+
+class PanelChoice(NamedTuple):
+    """The measures of the candidates, and the panels that are proposed because of them."""
+
+    measures: CandidateMeasures
+    panels: PanelProposals
 
 
 def choose_judges(
@@ -94,12 +110,13 @@ def choose_judges(
     3. Select the eligible candidates.
     4. Rank the panels that they can form by the kappas between the members, and measure the best panels.
 
-    `votes` has a row for each candidate and a column for each pair, at least two rows and one column, with
-    values 0 and 1. `reference` contains the reference grade of each pair, or MISSING. `vote_costs` are the USD
-    for a vote of each candidate, None for an unknown cost; without it, all costs are unknown. `floor_value`
-    replaces the floor that is otherwise derived from the candidates. `resample_count` is the number of bootstrap
-    resamples for the intervals of the kappas. `same_model_groups` are groups of candidates that are the same
-    model, and therefore copies, however they vote.
+    - `votes` has a row for each of at least two candidates and a column for each of one or more pairs. Values: 0 and 1.
+    - `reference` contains the reference grade of each pair as 0 or 1, or MISSING.
+    - `vote_costs` contains the cost of a vote of each candidate in USD, None if it is unknown. Empty: all are unknown.
+    - `floor_value` replaces the floor. None: the floor is derived from the candidates.
+    - `resample_count` is the number of bootstrap resamples for the intervals of the kappas. 0: no intervals.
+    - `size` is the number of members of a panel, which is odd.
+    - `same_model_groups` contains groups of candidates that are the same model, and therefore copies however they vote.
 
     Raises ValueError if the number of eligible candidates exceeds subsets.most_candidates(size).
     """
@@ -114,7 +131,8 @@ def choose_judges(
 
     # 2. Quality.
     qualities, floor = quality.measure_candidates(votes, reference, groups, floor=floor_value)
-    # If there are too few reference grades for the floor, a ranking by them would be a matter of luck.
+    # With too few reference grades, the accuracies and error correlations of panels would be chance, so all grades are
+    # treated as missing.
     usable_reference = np.full_like(reference, MISSING) if floor.no_gold_reason else reference
 
     # 3. Eligible candidates.
@@ -132,7 +150,7 @@ def choose_judges(
     def propose(subset: Subset) -> Proposal:
         return measure_panel(subset, votes, usable_reference, error_correlations, known_vote_costs)
 
-    return PanelChoice(
+    measures = CandidateMeasures(
         pair_count=votes.shape[1],
         reference_counts=ReferenceCounts(
             not_relevant=int((reference == 0).sum()), relevant=int((reference == 1).sum())
@@ -143,15 +161,18 @@ def choose_judges(
         error_correlations=error_correlations,
         mean_kappas=tuple(_mean_of_defined(candidate_kappas) for candidate_kappas in kappas),
         copy_groups=tuple(group for group in groups if len(group) > 1),
+    )
+    panels = PanelProposals(
         eligible=tuple(eligible),
         panel_count=ranked.subset_count,
         by_mean_kappa=tuple(propose(subset) for subset in ranked.by_mean_kappa),
         by_largest_kappa=tuple(propose(subset) for subset in ranked.by_largest_kappa),
-        reason="" if ranked.subset_count else _explain_no_proposal(qualities, len(eligible), size),
+        no_proposal_reason="" if ranked.subset_count else _explain_no_proposal(qualities, len(eligible), size),
     )
+    return PanelChoice(measures, panels)
 
 
-def _mean_of_defined(values: CandidateMatrix) -> float | None:
+def _mean_of_defined(values: NDArray[np.float64]) -> float | None:
     """Return the mean of the values that are not NaN; None if there is no such value."""
     defined = values[np.isfinite(values)]
     return float(defined.mean()) if len(defined) else None
@@ -193,7 +214,7 @@ def measure_panel(
         error_correlation=correlation,
         effective_votes=independence.effective_votes(len(members), correlation),
         balanced_accuracy=quality.balanced_accuracy(majority_labels.astype(np.int8), reference),
-        accuracies_without=tuple(
+        accuracies_without_member=tuple(
             _balanced_accuracy_with_ties(votes[remaining], reference) for remaining in panels_without_one
         ),
         cost_per_pair=sum(known_costs) if len(known_costs) == len(members) else None,

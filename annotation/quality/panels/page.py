@@ -55,23 +55,30 @@ def read_filters(parameters: QueryDict, assessors: Sequence[KnownAssessor]) -> P
 
 def build_page(selection: PanelSelection, relevant_from: int) -> dict[str, Any]:
     """Return the template's context, with candidates above the floor first, the best of them first."""
-    choice = selection.choice
+    measures, panels = selection.measures, selection.panels
 
     def rank(position: int) -> tuple[bool, float, str]:
         value = selection.quality(position).value
-        return not choice.qualities[position].passes, -1.0 if value is None else -value, selection.name(position)
+        return (
+            not measures.qualities[position].passes,
+            -1.0 if value is None else -value,
+            selection.name(position),
+        )
 
-    order = sorted(range(len(choice.qualities)), key=rank)
-    orders = ((_("By mean kappa"), choice.by_mean_kappa), (_("By largest kappa"), choice.by_largest_kappa))
+    order = sorted(range(len(measures.qualities)), key=rank)
+    orders = (
+        (_("By mean kappa"), panels.by_mean_kappa),
+        (_("By largest kappa"), panels.by_largest_kappa),
+    )
     pairwise = {
         pair: agreement
-        for agreement in choice.agreements
+        for agreement in measures.agreements
         for pair in ((agreement.a, agreement.b), (agreement.b, agreement.a))
     }
     names, summary = selection.names(order), summarise_choice(selection)
     source = _("%(collection)s: %(pairs)s pairs judged by all candidates") % {
         "collection": selection.collection,
-        "pairs": f"{choice.pair_count:,}",
+        "pairs": f"{measures.pair_count:,}",
     }
     kappas = {
         selection.name(row): [pairwise[row, column].kappa.value if row != column else None for column in order]
@@ -80,8 +87,8 @@ def build_page(selection: PanelSelection, relevant_from: int) -> dict[str, Any]:
     return {
         "chosen": selection,
         "summary": summary,
-        "measure": _(MEASURES[choice.floor.measure]),
-        "by_gold": choice.floor.measure == BALANCED,
+        "measure": _(MEASURES[measures.floor.measure]),
+        "by_gold": measures.floor.measure == BALANCED,
         "lines": [_candidate_line(selection, position) for position in order],
         "orders": [
             (title, [_proposed_set(selection, proposal) for proposal in sets[:SHOWN]]) for title, sets in orders if sets
@@ -104,14 +111,14 @@ def build_page(selection: PanelSelection, relevant_from: int) -> dict[str, Any]:
 
 
 def _candidate_line(selection: PanelSelection, position: int) -> dict[str, Any]:
-    choice, candidate = selection.choice, selection.material.candidates[position]
-    group = next((group for group in choice.copy_groups if position in group), ())
+    measures, panels, candidate = selection.measures, selection.panels, selection.material.candidates[position]
+    group = next((group for group in measures.copy_groups if position in group), ())
     return {
         "candidate": candidate,
-        "quality": choice.qualities[position],
-        "mean": choice.mean_kappas[position],
+        "quality": measures.qualities[position],
+        "mean": measures.mean_kappas[position],
         "copies": selection.names([member for member in group if member != position]),
-        "proposed": choice.proposed is not None and position in choice.proposed.members,
+        "proposed": panels.proposed is not None and position in panels.proposed.members,
         "check": selection.checks.get(candidate.judge),
     }
 
@@ -123,7 +130,7 @@ def _proposed_set(selection: PanelSelection, proposal: Proposal) -> dict[str, An
         "names": names,
         "between": selection.names(proposal.subset.most_similar),
         "proposal": proposal,
-        "without": list(zip(names, proposal.accuracies_without, strict=True)),
+        "without": list(zip(names, proposal.accuracies_without_member, strict=True)),
         "query": urlencode(judges) if selection.usable(proposal) else "",
     }
 
@@ -142,7 +149,7 @@ def _kappa_cell(
         "kappa": format_statistic(pair.kappa),
         "errors": selection.error_correlation(row, column),
         "heat": heat_class(pair.kappa.value),
-        "copy": any(row in group and column in group for group in selection.choice.copy_groups),
+        "copy": any(row in group and column in group for group in selection.measures.copy_groups),
         "itself": any(row in group and column in group for group in selection.material.alike),
         # Query string of the pairs behind the cell.
         "pairs": urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"}),
@@ -153,18 +160,18 @@ def _candidates_chart(selection: PanelSelection, order: Sequence[int], source: s
     """Draw quality against mean kappa with the others: good candidates are at the upper left."""
     dots = []
     for position in order:
-        value, mean = selection.quality(position).value, selection.choice.mean_kappas[position]
+        value, mean = selection.quality(position).value, selection.measures.mean_kappas[position]
         if value is not None and mean is not None:
-            series = _("above the floor") if selection.choice.qualities[position].passes else _("below the floor")
+            series = _("above the floor") if selection.measures.qualities[position].passes else _("below the floor")
             dots.append(Dot(mean, value, selection.name(position), series))
-    measure = _(MEASURES[selection.choice.floor.measure])
+    measure = _(MEASURES[selection.measures.floor.measure])
     return draw_scatter(
         "candidates",
         _("Candidates: accuracy and independence"),
         dots,
         x=_("mean kappa with other candidates"),
         y=measure,
-        floor=(selection.choice.floor.value, _("floor")),
+        floor=(selection.measures.floor.value, _("floor")),
         empty=_(
             "Nothing to draw yet: no two candidates have judged the same pairs, or there is"
             " no reference to measure them against."
@@ -173,6 +180,6 @@ def _candidates_chart(selection: PanelSelection, order: Sequence[int], source: s
             "%(dots)s candidates; floor: %(measure)s of %(floor_value)s. Top left: accurate"
             " and independent. Bottom left: noise."
         )
-        % {"dots": len(dots), "floor_value": f"{selection.choice.floor.value:.2f}", "measure": measure},
+        % {"dots": len(dots), "floor_value": f"{selection.measures.floor.value:.2f}", "measure": measure},
         source=source,
     )

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotation.agreement.grade_matrix import KnownAssessor
 from annotation.agreement.measures import Statistic
-from annotation.quality.panels.choosing import PanelChoice, Proposal, choose_judges
+from annotation.quality.panels.choosing import CandidateMeasures, PanelProposals, Proposal, choose_judges
 from annotation.quality.panels.material import PanelMaterial, read_material
 from annotation.quality.panels.quality import BALANCED
 from annotation.quality.panels.self_checks import SelfCheckState, newest_self_checks
@@ -29,11 +29,12 @@ WORTH_SAYING = 0.01  # Least difference of balanced accuracy that is worth a sen
 
 @dataclass(frozen=True, slots=True)
 class PanelSelection:
-    """The candidates for a panel, and the choice among them."""
+    """The candidates for a panel, and the panels that are proposed."""
 
     collection: str
     material: PanelMaterial
-    choice: PanelChoice
+    measures: CandidateMeasures
+    panels: PanelProposals
     checks: dict[str, SelfCheckState]  # Self-checks of the configured judges, by name.
     size: int = SIZE  # Number of judges on a proposed panel.
 
@@ -62,14 +63,14 @@ class PanelSelection:
 
     def quality(self, position: int) -> Statistic:
         """Return the statistic that is compared with the floor."""
-        candidate_quality = self.choice.qualities[position]
-        if self.choice.floor.measure == BALANCED:
+        candidate_quality = self.measures.qualities[position]
+        if self.measures.floor.measure == BALANCED:
             return candidate_quality.balanced_accuracy
         return candidate_quality.majority_kappa
 
     def error_correlation(self, a: int, b: int) -> float | None:
         """Return the correlation of two candidates' errors on gold; None where one of them makes no errors."""
-        value = float(self.choice.error_correlations[a, b])
+        value = float(self.measures.error_correlations[a, b])
         # NaN where a candidate makes no errors, which JSON does not have.
         return value if isfinite(value) else None
 
@@ -88,7 +89,7 @@ def choose_panel(
         raise BadOption("size", _("Choose 3, 5, 7 or 9 judges."))
     material = read_material(collection, names, assessors, size=size)
     costs = [candidate.cost for candidate in material.candidates]
-    choice = choose_judges(
+    measures, panels = choose_judges(
         material.votes,
         material.reference,
         vote_costs=costs,
@@ -100,23 +101,27 @@ def choose_panel(
     checks = newest_self_checks(
         collection, dict.fromkeys(candidate.judge for candidate in material.candidates if candidate.usable)
     )
-    return PanelSelection(collection.name, material, choice, checks, size)
+    return PanelSelection(collection.name, material, measures, panels, checks, size)
 
 
 def build_json_document(selection: PanelSelection) -> dict[str, Any]:
     """Return the report as JSON; undefined values are null, statistics carry the reason."""
-    choice = selection.choice
+    measures, panels = selection.measures, selection.panels
     return {
         "collection": selection.collection,
-        "pairs": choice.pair_count,
+        "pairs": measures.pair_count,
         "size": selection.size,
         "gold": {
-            "pairs": sum(choice.reference_counts),
-            "relevant": choice.reference_counts.relevant,
-            "unused": choice.floor.no_gold_reason or None,
+            "pairs": sum(measures.reference_counts),
+            "relevant": measures.reference_counts.relevant,
+            "unused": measures.floor.no_gold_reason or None,
         },
-        "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.is_set_by_admin},
-        "candidates": [_candidate_document(selection, position) for position in range(len(choice.qualities))],
+        "floor": {
+            "measure": measures.floor.measure,
+            "value": measures.floor.value,
+            "given": measures.floor.is_set_by_admin,
+        },
+        "candidates": [_candidate_document(selection, position) for position in range(len(measures.qualities))],
         "left_out": [{"name": name, "reason": reason} for name, reason in selection.material.left_out],
         "pairwise": [
             {
@@ -127,19 +132,19 @@ def build_json_document(selection: PanelSelection) -> dict[str, Any]:
                 "percent": asdict(pair.percent),
                 "error_correlation": selection.error_correlation(pair.a, pair.b),
             }
-            for pair in choice.agreements
+            for pair in measures.agreements
         ],
-        "copies": [selection.names(group) for group in choice.copy_groups],
-        "subsets": choice.panel_count,
-        "by_mean": [_proposal_document(selection, proposal) for proposal in choice.by_mean_kappa],
-        "by_largest": [_proposal_document(selection, proposal) for proposal in choice.by_largest_kappa],
-        "proposed": _proposal_document(selection, choice.proposed) if choice.proposed else None,
-        "reason": choice.reason or None,
+        "copies": [selection.names(group) for group in measures.copy_groups],
+        "subsets": panels.panel_count,
+        "by_mean": [_proposal_document(selection, proposal) for proposal in panels.by_mean_kappa],
+        "by_largest": [_proposal_document(selection, proposal) for proposal in panels.by_largest_kappa],
+        "proposed": _proposal_document(selection, panels.proposed) if panels.proposed else None,
+        "reason": panels.no_proposal_reason or None,
     }
 
 
 def _candidate_document(selection: PanelSelection, position: int) -> dict[str, Any]:
-    candidate, quality = selection.material.candidates[position], selection.choice.qualities[position]
+    candidate, quality = selection.material.candidates[position], selection.measures.qualities[position]
     check = selection.checks.get(candidate.judge)
     return {
         "name": candidate.name,
@@ -152,7 +157,7 @@ def _candidate_document(selection: PanelSelection, position: int) -> dict[str, A
         "chance": quality.chance_probability,
         "passes": quality.passes,
         "why_not": quality.failure_reason or None,
-        "mean_kappa": selection.choice.mean_kappas[position],
+        "mean_kappa": selection.measures.mean_kappas[position],
         "cost_per_pair": candidate.cost,
         "usable": candidate.usable,
         "self_check": check.document if check else None,
@@ -170,7 +175,7 @@ def _proposal_document(selection: PanelSelection, proposal: Proposal) -> dict[st
         "error_correlation": proposal.error_correlation,
         "effective_votes": proposal.effective_votes,
         "balanced_accuracy": asdict(proposal.balanced_accuracy),
-        "without": dict(zip(names, proposal.accuracies_without, strict=True)),
+        "without": dict(zip(names, proposal.accuracies_without_member, strict=True)),
         "cost_per_pair": proposal.cost_per_pair,
         "usable": selection.usable(proposal),
     }
@@ -178,7 +183,7 @@ def _proposal_document(selection: PanelSelection, proposal: Proposal) -> dict[st
 
 def summarise_choice(selection: PanelSelection) -> list[str]:
     """Return sentences about the basis of the choice, candidates below the floor, copies, and the proposal."""
-    choice, floor = selection.choice, selection.choice.floor
+    measures, panels, floor = selection.measures, selection.panels, selection.measures.floor
     if floor.no_gold_reason:
         words = _("Quality measure: %(name)s (%(why)s). Floor: %(floor_value)s (%(source)s).")
     else:
@@ -186,17 +191,21 @@ def summarise_choice(selection: PanelSelection) -> list[str]:
     floor_sentence = words % {
         "name": _(MEASURES[floor.measure]),
         "why": floor.no_gold_reason,
-        "sum": f"{sum(choice.reference_counts):,}",
+        "sum": f"{sum(measures.reference_counts):,}",
         "floor_value": f"{floor.value:.3f}",
         "source": _("as set") if floor.is_set_by_admin else _("derived from all candidates"),
     }
     lines = [
         _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
-        % {"qualities": len(choice.qualities), "pairs": f"{choice.pair_count:,}", "floor": floor_sentence}
+        % {
+            "qualities": len(measures.qualities),
+            "pairs": f"{measures.pair_count:,}",
+            "floor": floor_sentence,
+        }
     ]
     below_floor = [
         f"{selection.name(position)}, {quality.failure_reason}"
-        for position, quality in enumerate(choice.qualities)
+        for position, quality in enumerate(measures.qualities)
         if not quality.passes
     ]
     if below_floor:
@@ -204,16 +213,16 @@ def summarise_choice(selection: PanelSelection) -> list[str]:
     lines += [
         _("%(listed)s are copies: they count as one vote, not %(group)s.")
         % {"listed": selection.listed(group), "group": len(group)}
-        for group in choice.copy_groups
+        for group in measures.copy_groups
     ]
     lines += [
         _("%(listed)s are the same model with the same parameters: kappa between them measures consistency only.")
         % {"listed": selection.listed(group)}
         for group in selection.material.alike
     ]
-    if choice.proposed is None:
-        return [*lines, _("No panel recommended: %(reason)s.") % {"reason": choice.reason}]
-    return [*lines, *_describe_proposal(selection, choice.proposed)]
+    if panels.proposed is None:
+        return [*lines, _("No panel recommended: %(reason)s.") % {"reason": panels.no_proposal_reason}]
+    return [*lines, *_describe_proposal(selection, panels.proposed)]
 
 
 def _describe_proposal(selection: PanelSelection, best: Proposal) -> list[str]:
@@ -223,12 +232,12 @@ def _describe_proposal(selection: PanelSelection, best: Proposal) -> list[str]:
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
         "The most independent of %(sets)s sets of %(size)s judges is %(members)s: mean "
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
-        selection.choice.panel_count,
+        selection.panels.panel_count,
     )
     lines = [
         words
         % {
-            "sets": f"{selection.choice.panel_count:,}",
+            "sets": f"{selection.panels.panel_count:,}",
             "size": selection.size,
             "members": selection.listed(best.members),
             "mean": f"{best.subset.mean_kappa:.3f}",
@@ -240,7 +249,10 @@ def _describe_proposal(selection: PanelSelection, best: Proposal) -> list[str]:
         effective = _("Its %(size)s votes are worth %(effective)s independent votes.")
         lines.append(effective % {"size": selection.size, "effective": f"{best.effective_votes:.1f}"})
     # The most independent set need not be the most accurate one.
-    own, sets = best.balanced_accuracy.value, (*selection.choice.by_mean_kappa, *selection.choice.by_largest_kappa)
+    own, sets = (
+        best.balanced_accuracy.value,
+        (*selection.panels.by_mean_kappa, *selection.panels.by_largest_kappa),
+    )
     other = max(sets, key=lambda proposal: proposal.balanced_accuracy.value or 0.0)
     if own is None or other.balanced_accuracy.value is None or other.balanced_accuracy.value - own < WORTH_SAYING:
         return lines

@@ -30,7 +30,7 @@ def unknown(truth):
 
 
 def proposed_sets(choice):
-    return [one.members for one in (*choice.by_mean_kappa, *choice.by_largest_kappa)]
+    return [one.members for one in (*choice.panels.by_mean_kappa, *choice.panels.by_largest_kappa)]
 
 
 # Planted judges (check 6)
@@ -44,7 +44,7 @@ def test_a_judge_that_answers_at_random_is_never_proposed(gold, yes):
         choice = choose_judges(votes, truth if gold else unknown(truth))
         assert proposed_sets(choice), seed
         assert not any(RANDOM in members for members in proposed_sets(choice)), seed
-        assert not choice.qualities[RANDOM].passes
+        assert not choice.measures.qualities[RANDOM].passes
 
 
 @pytest.mark.parametrize("gold", [True, False], ids=["gold", "no gold"])
@@ -52,7 +52,7 @@ def test_without_the_floor_noise_would_win(gold):
     """The trap: the random judge has the lowest kappas of all, so the order alone would take it."""
     votes, truth = field(1)
     choice = choose_judges(votes, truth if gold else unknown(truth))
-    assert min(range(9), key=lambda place: choice.mean_kappas[place] or 0.0) == RANDOM
+    assert min(range(9), key=lambda place: choice.measures.mean_kappas[place] or 0.0) == RANDOM
     kappas = np.array([[cohen_kappa_score(a, b) for b in votes] for a in votes])
     assert RANDOM in subsets.rank_subsets(kappas, range(9)).by_mean_kappa[0].members
 
@@ -63,7 +63,7 @@ def test_a_copy_is_named_and_never_sits_beside_its_original(gold, noise):
     for seed in range(15):
         votes, truth = field(seed, noise=noise)
         choice = choose_judges(votes, truth if gold else unknown(truth))
-        assert choice.copy_groups == ((0, COPY),), seed
+        assert choice.measures.copy_groups == ((0, COPY),), seed
         assert not any({0, COPY} <= set(members) for members in proposed_sets(choice)), seed
 
 
@@ -71,8 +71,8 @@ def test_good_judges_agree_without_being_copies():
     """97% right each: kappa between two of them is 0.85 and more, but their errors are not the same ones."""
     votes, truth = field(3, accuracy=0.97)
     choice = choose_judges(votes, truth)
-    assert max(pair.kappa.value for pair in choice.agreements if (pair.a, pair.b) != (0, COPY)) > 0.9
-    assert choice.copy_groups == ((0, COPY),)
+    assert max(pair.kappa.value for pair in choice.measures.agreements if (pair.a, pair.b) != (0, COPY)) > 0.9
+    assert choice.measures.copy_groups == ((0, COPY),)
 
 
 @pytest.mark.weekly
@@ -88,8 +88,8 @@ def test_in_1200_pools_no_coin_is_proposed_no_innocent_is_called_a_copy_and_near
         votes[COPY] = np.where(random.random(300) < noise, 1 - votes[0], votes[0])
         choice = choose_judges(votes, truth if number % 4 < 2 else unknown(truth))
         assert not any(RANDOM in members for members in proposed_sets(choice)), number
-        assert all({0, COPY} == set(group) for group in choice.copy_groups), number
-        named += bool(choice.copy_groups)
+        assert all({0, COPY} == set(group) for group in choice.measures.copy_groups), number
+        named += bool(choice.measures.copy_groups)
     assert named >= 0.98 * 1200
 
 
@@ -98,8 +98,8 @@ def test_random_judges_that_copy_each_other_do_not_lift_themselves_over_the_floo
     votes, truth = field(5)
     planted = np.vstack([votes[:7], *[votes[RANDOM]] * 5])
     choice = choose_judges(planted, unknown(truth))
-    assert choice.copy_groups == ((7, 8, 9, 10, 11),)
-    assert [one.passes for one in choice.qualities] == [True] * 7 + [False] * 5
+    assert choice.measures.copy_groups == ((7, 8, 9, 10, 11),)
+    assert [one.passes for one in choice.measures.qualities] == [True] * 7 + [False] * 5
 
 
 def test_five_random_judges_among_five_good_ones_leave_the_five_good_ones():
@@ -107,8 +107,8 @@ def test_five_random_judges_among_five_good_ones_leave_the_five_good_ones():
     random = np.random.default_rng(600).random((5, votes.shape[1])) < 0.5
     for gold in (truth, unknown(truth)):
         choice = choose_judges(np.vstack([votes[:5], random.astype(np.int8)]), gold)
-        assert choice.proposed.members == (0, 1, 2, 3, 4)
-        assert choice.panel_count == 1
+        assert choice.panels.proposed.members == (0, 1, 2, 3, 4)
+        assert choice.panels.panel_count == 1
 
 
 def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken_for_independent():
@@ -116,18 +116,20 @@ def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken
     votes, truth = field(8, accuracy=0.9)
     half = np.where(random.random(300) < 0.5, votes[1], random.random(300) < 0.5)
     choice = choose_judges(np.vstack([votes[:7], half]).astype(np.int8), truth)
-    assert choice.qualities[7].balanced_accuracy.value > 0.6, "above any absolute floor"
-    assert re.findall(r"\d\.\d{3}", choice.qualities[7].failure_reason) == [
-        f"{choice.qualities[7].balanced_accuracy.value:.3f}", f"{choice.floor.value:.3f}",
+    assert choice.measures.qualities[7].balanced_accuracy.value > 0.6, "above any absolute floor"
+    assert re.findall(r"\d\.\d{3}", choice.measures.qualities[7].failure_reason) == [
+        f"{choice.measures.qualities[7].balanced_accuracy.value:.3f}", f"{choice.measures.floor.value:.3f}",
     ]  # fmt: skip
 
 
 def test_too_few_good_judges_are_no_panel_and_the_reason_says_so():
     votes, truth = field(9)
-    assert re.findall(r"\d+", choose_judges(votes[:4], truth).reason) == ["5", "4"]
+    assert re.findall(r"\d+", choose_judges(votes[:4], truth).panels.no_proposal_reason) == ["5", "4"]
     choice = choose_judges(votes[[0, 1, 2, 3, RANDOM, COPY]], truth)
-    assert choice.proposed is None and choice.by_largest_kappa == ()
-    assert re.findall(r"\d+", choice.reason) == ["5", "5", "6", "4"], "size, above the floor, candidates, eligible"
+    assert choice.panels.proposed is None and choice.panels.by_largest_kappa == ()
+    assert re.findall(r"\d+", choice.panels.no_proposal_reason) == ["5", "5", "6", "4"], (
+        "size, above the floor, candidates, eligible"
+    )
 
 
 # Quality
@@ -169,11 +171,11 @@ def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_
     only_relevant = np.where(truth == 1, truth, MISSING).astype(np.int8)
     choice = choose_judges(votes, only_relevant)
     relevant = int(truth.sum())
-    assert choice.floor.measure == "kappa_majority"
-    assert re.findall(r"\d+", choice.floor.no_gold_reason) == [str(relevant), "0", "20"]
+    assert choice.measures.floor.measure == "kappa_majority"
+    assert re.findall(r"\d+", choice.measures.floor.no_gold_reason) == [str(relevant), "0", "20"]
     assert (
-        choice.qualities[0].balanced_accuracy.value is None
-        and "one class" in choice.qualities[0].balanced_accuracy.reason
+        choice.measures.qualities[0].balanced_accuracy.value is None
+        and "one class" in choice.measures.qualities[0].balanced_accuracy.reason
     )
 
 
@@ -182,11 +184,15 @@ def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
     few = np.where(np.arange(len(truth)) < 30, truth, MISSING).astype(np.int8)
     choice = choose_judges(votes, few)
     assert (
-        choice.reference_counts == (int((few == 0).sum()), int((few == 1).sum())) and min(choice.reference_counts) < 20
+        choice.measures.reference_counts == (int((few == 0).sum()), int((few == 1).sum()))
+        and min(choice.measures.reference_counts) < 20
     )
-    assert choice.proposed.error_correlation is None and choice.proposed.effective_votes is None
-    assert choice.proposed.balanced_accuracy.value is None and choice.proposed.accuracies_without == (None,) * 5
-    assert choice.qualities[0].balanced_accuracy.n == 30, "it is shown, with its interval, and decides nothing"
+    assert choice.panels.proposed.error_correlation is None and choice.panels.proposed.effective_votes is None
+    assert (
+        choice.panels.proposed.balanced_accuracy.value is None
+        and choice.panels.proposed.accuracies_without_member == (None,) * 5
+    )
+    assert choice.measures.qualities[0].balanced_accuracy.n == 30, "it is shown, with its interval, and decides nothing"
 
 
 def test_the_floor_follows_the_field_and_can_be_set():
@@ -195,7 +201,11 @@ def test_the_floor_follows_the_field_and_can_be_set():
     assert quality.derive_floor("kappa_majority", [0.7, 0.6, 0.1]) == pytest.approx(0.4)
     votes, truth = field(12)
     choice = choose_judges(votes, truth, floor_value=0.99)
-    assert choice.floor.is_set_by_admin and choice.eligible == () and "0 of 9 candidates" in choice.reason
+    assert (
+        choice.measures.floor.is_set_by_admin
+        and choice.panels.eligible == ()
+        and "0 of 9 candidates" in choice.panels.no_proposal_reason
+    )
 
 
 # Independence
@@ -217,18 +227,18 @@ def test_a_judge_without_an_error_has_no_error_correlation():
     votes, truth = field(13)
     votes[1] = truth
     choice = choose_judges(votes, truth)
-    assert np.isnan(choice.error_correlations[1, 2])
-    with_it = next(one for one in choice.by_mean_kappa if 1 in one.members)
+    assert np.isnan(choice.measures.error_correlations[1, 2])
+    with_it = next(one for one in choice.panels.by_mean_kappa if 1 in one.members)
     assert (with_it.error_correlation, with_it.effective_votes) == (None, None)
 
 
 def test_effective_votes_of_independent_judges_are_about_five_and_fall_with_shared_errors():
     """A tenth of the pairs misleads all: errors 0.235, both wrong 0.12, phi = (0.12 - 0.055) / 0.18 = 0.36, so 2.0."""
     votes, truth = field(14, pairs=4000)
-    assert choose_judges(votes[:5], truth).proposed.effective_votes == pytest.approx(5, abs=0.4)
+    assert choose_judges(votes[:5], truth).panels.proposed.effective_votes == pytest.approx(5, abs=0.4)
     hard = np.random.default_rng(1400).random(4000) < 0.1
     misled = np.where(hard, 1 - truth, votes[:5]).astype(np.int8)
-    assert choose_judges(misled, truth).proposed.effective_votes == pytest.approx(2.0, abs=0.2)
+    assert choose_judges(misled, truth).panels.proposed.effective_votes == pytest.approx(2.0, abs=0.2)
 
 
 # Subsets
@@ -258,14 +268,14 @@ def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     votes = np.column_stack([first, *[np.full(5, grade, dtype=np.int8) for grade in truth[1:]]])
     times = 20  # gold needs twenty of each class
     choice = choose_judges(np.tile(votes, times), np.tile(truth, times), floor_value=0.0)
-    assert choice.proposed is None, "three of them are equal: copies"
+    assert choice.panels.proposed is None, "three of them are equal: copies"
     from annotation.quality.panels.choosing import measure_panel
 
     subset = subsets.Subset((0, 1, 2, 3, 4), 0.0, 0.0, (0, 1))
     found = measure_panel(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, None])
     assert found.balanced_accuracy.value == pytest.approx(5 / 6)
-    assert found.accuracies_without[4] == pytest.approx(11 / 12)
-    assert found.accuracies_without[0] == pytest.approx((2 / 3 + 1) / 2), "1 of 4 on the first pair: wrong"
+    assert found.accuracies_without_member[4] == pytest.approx(11 / 12)
+    assert found.accuracies_without_member[0] == pytest.approx((2 / 3 + 1) / 2), "1 of 4 on the first pair: wrong"
     assert found.cost_per_pair is None
     priced = measure_panel(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, 0.5])
     assert priced.cost_per_pair == pytest.approx(1.5)
