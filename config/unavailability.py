@@ -2,16 +2,16 @@
 
 If a service is unavailable, the user gets a page with status 503 and the header Retry-After. If a disk is full, the
 page has status 507 and no such header, because waiting does not free space. In both cases the log gets a single line
-instead of a traceback.
+instead of a traceback. Every template can read whether Redis is unavailable.
 """
 
 import logging
 import sys
 from collections.abc import Callable
 
+import django.db
 import kombu.exceptions
 import psycopg
-from django.db import Error, InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import get_template
@@ -39,7 +39,8 @@ class UnavailabilityMiddleware(MiddlewareMixin):
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """Respond to an error that no middleware handled, such as one raised while a session is stored.
 
-    This is Django's `handler500`.
+    This is Django's `handler500`. The error is tested here again, because UnavailabilityMiddleware gets only those of
+    views.
     """
     error = sys.exc_info()[1]
     response = respond_to_error(error) if error is not None else None
@@ -54,7 +55,7 @@ def respond_to_error(error: BaseException) -> HttpResponse | None:
     if means_full_disk(error):
         return HttpResponse(get_template("507.html").render(), status=507)
     if means_unavailable_service(error):
-        connection.close()
+        django.db.connection.close()
         return build_unavailable_response()
     return None
 
@@ -73,10 +74,12 @@ def means_unavailable_service(error: BaseException) -> bool:
     if isinstance(error, StoreUnavailable):
         return True
     # Django wraps the errors of the database driver. Only the driver's own error has a SQLSTATE.
-    cause = error.__cause__ if isinstance(error, Error) and error.__cause__ else error
-    if isinstance(cause, InterfaceError | psycopg.InterfaceError | RedisError | kombu.exceptions.OperationalError):
+    cause = error.__cause__ if isinstance(error, django.db.Error) and error.__cause__ else error
+    if isinstance(
+        cause, django.db.InterfaceError | psycopg.InterfaceError | RedisError | kombu.exceptions.OperationalError
+    ):
         return True
-    if not isinstance(cause, OperationalError | psycopg.OperationalError):
+    if not isinstance(cause, django.db.OperationalError | psycopg.OperationalError):
         return False
     sqlstate: str | None = getattr(cause, "sqlstate", None)
     # An error without a SQLSTATE does not come from the server, so the server could not be reached.

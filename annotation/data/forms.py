@@ -1,4 +1,4 @@
-"""The form by which people create a collection."""
+"""The form with which people create a collection."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -11,7 +11,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # ModelForm is
 
     class Meta:
         model = Collection
-        fields = ("name", "title", "instruction", "grades")
+        fields = ("name", "title", "instruction", "grades")  # `grades` is the highest grade; the lowest is 0.
         widgets = {"instruction": forms.Textarea(attrs={"rows": 4})}
         labels = {
             "name": _("Name"),
@@ -22,6 +22,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # ModelForm is
         help_texts = {
             "name": _("Used in URLs and commands: lower-case letters, digits, - and _. Cannot be changed later."),
             "title": _("Shown at the top of each page."),
+            # The rubric that a blank instruction selects is a setting of the collection, not a field of this form.
             "instruction": _(
                 "What makes a document relevant, in one or two sentences; people and judges both read it. "
                 "Leave blank to use a built-in rubric, which you can choose in the settings."

@@ -36,7 +36,8 @@ def needs_worker(export_format: Format, collection: Collection) -> bool:
         # The export of labels, and every training set, have at most one row for each label.
         row_sources = [Label.objects.filter(pair__collection=collection)]
     max_rows = MAX_SET_ROWS_IN_REQUEST if export_format.is_set else MAX_ROWS_IN_REQUEST
-    # Rows beyond the limit are not counted, and rows are not sorted before they are counted, because both take long.
+    # Rows beyond the limit are not counted, because that would take long. `order_by()` removes the default order, which
+    # counting does not need.
     return sum(source.order_by()[: max_rows + 1].count() for source in row_sources) > max_rows
 
 

@@ -1,12 +1,13 @@
-"""URLs of a collection's members: the list with the invitations, the page of each member, and changes to them.
+"""URLs of a collection's members: the list with the invitations, the page of each member, and their forms.
 
-The paths of the list and of its forms begin with "members", those of the page of one member with "people".
+The paths of the list and of its forms begin with "members", because they grant access. Those of the page of one
+member begin with "people", because it shows the person's work.
 """
 
 from django.urls import URLPattern, path
 
 from annotation.people import views
-from annotation.people.accounts.views import member_password_link
+from annotation.people.accounts.views import make_member_password_link
 
 # `<int:member>` is the primary key of a Membership, `<int:invitation>` that of an Invitation.
 urlpatterns: list[URLPattern] = [
@@ -16,7 +17,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/members/join/", views.join_as_owner, name="join_as_owner"),
     path("c/<slug:name>/members/<int:member>/role/", views.set_member_role, name="set_member_role"),
     path("c/<slug:name>/members/<int:member>/active/", views.set_member_active, name="set_member_active"),
-    path("c/<slug:name>/members/<int:member>/password/", member_password_link, name="member_password_link"),
+    path("c/<slug:name>/members/<int:member>/password/", make_member_password_link, name="make_member_password_link"),
     path("c/<slug:name>/invitations/<int:invitation>/revoke/", views.revoke_invitation, name="revoke_invitation"),
     path("c/<slug:name>/people/<int:member>/", views.show_member, name="member"),
     path("c/<slug:name>/people/<int:member>/pause/", views.pause_member, name="pause_member"),

@@ -19,7 +19,7 @@ from benchmark.agents import grading, sampling
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
 from benchmark.agents.grades import UP, efficiency_quality, mean_of, mean_over_agents, order_by_mean
 from benchmark.agents.protocol import ADAPTIVE, FIXED
-from benchmark.agents.traces import agent_ndcg
+from benchmark.agents.traces import measure_ndcg
 from benchmark.measures.aspects import QueryAspects
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from charts.downloads import Cell, DownloadTable, Figure
@@ -257,7 +257,7 @@ def _measure_searches(
             for trace in graded_traces
         ]
         ndcgs = [
-            agent_ndcg(returned, sought[trace.query_id]) for returned, trace in zip(lists, graded_traces, strict=True)
+            measure_ndcg(returned, sought[trace.query_id]) for returned, trace in zip(lists, graded_traces, strict=True)
         ]
         if not ndcgs:
             return None, None

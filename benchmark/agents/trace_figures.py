@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.agents import grading, sampling
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
-from benchmark.agents.traces import measure_searches, unreached_aspects
+from benchmark.agents.traces import find_unreached_aspects, measure_searches
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from charts import Chart
 from charts.downloads import DownloadTable
@@ -155,7 +155,7 @@ def _count_missed(
         weights = importance_weights([aspect.importance for aspect in aspects[query]])
         for aspect, weight in zip(aspects[query], weights, strict=True):
             missed = sum(
-                bool(unreached_aspects(searched_lists(trace), {"": aspect.documents})) for trace in query_traces
+                bool(find_unreached_aspects(searched_lists(trace), {"": aspect.documents})) for trace in query_traces
             )
             if missed:
                 row = {"query": queries[query], "id": aspect.id, "text": aspect.text, "weight": weight}
@@ -219,6 +219,6 @@ def show_trace(trace: Trace) -> dict[str, Any]:
 def unreached_with_weights(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[tuple[SoughtAspect, float]]:
     """Return the aspects that a trace never reached with their weights, the heaviest first."""
     weights = importance_weights([aspect.importance for aspect in aspects])
-    missed = set(unreached_aspects(searched_lists(trace), {aspect.id: aspect.documents for aspect in aspects}))
+    missed = set(find_unreached_aspects(searched_lists(trace), {aspect.id: aspect.documents for aspect in aspects}))
     pairs = [(aspect, weight) for aspect, weight in zip(aspects, weights, strict=True) if aspect.id in missed]
     return sorted(pairs, key=lambda row: -row[1])

@@ -1,4 +1,4 @@
-"""Measures of the searches of one trace: how much gold they returned, how often they repeated documents.
+"""Measures of the searches that an agent made for one query (its trace): gold that they returned, and repetitions.
 
 A gold document supports one of the aspects of the query. Each search of a trace returns a list of documents, and each
 position of such a list is a slot. A document that an earlier slot contains is repeated: it takes up a slot without
@@ -55,7 +55,7 @@ def measure_searches(searches: Sequence[Sequence[str]], gold: AbstractSet[str]) 
     )
 
 
-def unreached_aspects(
+def find_unreached_aspects(
     searches: Sequence[Sequence[str]], documents_by_aspect: Mapping[str, AbstractSet[str]]
 ) -> list[str]:
     """Return the ids of the aspects for which no search returned a supporting document.
@@ -72,13 +72,13 @@ def unreached_aspects(
 
 
 class AgentNdcg(NamedTuple):
-    """Alpha-nDCG of the ranking that the lists of all searches of a trace make if they are joined."""
+    """Alpha-nDCG of the joined lists of all searches of a trace."""
 
     with_repeats: float  # Repeated documents keep their positions, at which they gain nothing.
     without_repeats: float  # Repeated documents are removed, so that the documents below them move up.
 
 
-def agent_ndcg(searches: Sequence[Sequence[str]], aspects: QueryAspects) -> AgentNdcg:
+def measure_ndcg(searches: Sequence[Sequence[str]], aspects: QueryAspects) -> AgentNdcg:
     """Return alpha-nDCG of the joined lists, to a depth of DOCUMENTS_PER_SEARCH for each search."""
     ranking = [document for documents in searches for document in documents]
     unique_ranking = list(dict.fromkeys(ranking))

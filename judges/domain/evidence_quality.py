@@ -1,8 +1,8 @@
-"""The rules by which a target is good enough to train on. Imports no Django.
+"""The rules that decide whether a target is good enough to train on, and the JSON that is stored about it.
 
 A target is a contribution and evidence that somebody wrote about a pair. It is measured by rules, and it may also be
 scored by a judge, from 1 to 5 in six dimensions (Prism 5.3). Rules cap these scores, because a number that the writer
-altered is wrong even if the judge overlooks it.
+altered is wrong even if the judge overlooks it. The module imports no Django.
 """
 
 from collections.abc import Mapping
@@ -54,6 +54,7 @@ def find_problems(measures: EvidenceMeasures, capped_scores: Mapping[str, int] |
     `capped_scores` are the scores by dimension that `cap_scores` returned, or None if no judge scored the target.
     """
     problems = []
+    # `format` is 1 if both texts have more than 10 characters.
     if measures.format < 1:
         problems.append("a text is too short: each needs more than 10 characters")
     if measures.contribution_sentences > 1:
@@ -87,10 +88,10 @@ def meaning_of_scores(scorer: Judge, writer: Judge) -> str:
     If both are the same model, the scores measure only how faithful targets are to this teacher, because a model rates
     its own texts by its own habits (Prism 5.3).
     """
-    return TEACHER_FIDELITY if share_model(scorer, writer) else QUALITY
+    return TEACHER_FIDELITY if have_same_model(scorer, writer) else QUALITY
 
 
-def share_model(judge: Judge, other_judge: Judge) -> bool:
+def have_same_model(judge: Judge, other_judge: Judge) -> bool:
     """Return whether two judges ask the same model of the same provider, whatever their names and parameters."""
     return (judge.provider, judge.base_url, judge.model) == (
         other_judge.provider,

@@ -59,7 +59,7 @@ def score_meaning(collection: Collection, judge: Judge) -> str:
     """Return fidelity to teacher if the judge's model wrote targets of this collection, else quality."""
     writers = Target.objects.filter(pair__collection=collection, kind=Target.Kind.JUDGE).values_list("writer")
     versions = map(judge_of, JudgeVersion.objects.filter(name__in=writers.distinct()))
-    is_teacher = any(quality.share_model(judge, writer) for writer in versions)
+    is_teacher = any(quality.have_same_model(judge, writer) for writer in versions)
     return quality.TEACHER_FIDELITY if is_teacher else quality.QUALITY
 
 

@@ -13,7 +13,7 @@ MOST_TEXTS = 2048
 MOST_WRITTEN = 20
 # Tokens of a written answer: the default, and the maximum.
 NEW_TOKENS, MOST_NEW_TOKENS = 512, 4096
-RERANK, EMBED = "/v1/rerank", "/v1/embeddings"
+RERANK_PATH, EMBEDDINGS_PATH = "/v1/rerank", "/v1/embeddings"
 
 # A field's description completes the sentence "<name> must be ..." in the error message of an invalid request.
 NON_BLANK, FLAG, COUNT = "a string that is not empty", "true or false", "a whole number from 1"

@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 
 from corpus.errors import BadInput
 from training.published.protocol import (
-    EMBED,
-    RERANK,
+    EMBEDDINGS_PATH,
+    RERANK_PATH,
     AnyRerankBody,
     EmbeddingsBody,
     Problem,
@@ -28,7 +28,8 @@ from training.serving.served_model import RequestRefused, ServedEmbedder, Served
 def make_app(served: ServedModel) -> FastAPI:
     """Build the application of a served model.
 
-    The names and the docstrings of the functions of the routes are part of the application's OpenAPI document.
+    The names and the docstrings of the functions of the routes are part of the application's OpenAPI document, and the
+    keys of their responses are those that clients read, so they cannot change.
     """
     app = FastAPI(title="Quorum's model endpoint", version="1", docs_url=None, redoc_url=None)
     error_responses: dict[int | str, dict[str, Any]] = {
@@ -48,13 +49,13 @@ def make_app(served: ServedModel) -> FastAPI:
         model = {"id": served.name, "object": "model", "created": 0, "owned_by": "quorum"}
         return {"object": "list", "data": [model]}
 
-    @app.post(RERANK, response_model_exclude_unset=True, responses=error_responses)
+    @app.post(RERANK_PATH, response_model_exclude_unset=True, responses=error_responses)
     @app.post("/v2/rerank", response_model_exclude_unset=True, responses=error_responses)
     async def rerank(
         body: RerankBody, http_request: Request, reranker: Annotated[ServedReranker, Depends(served.require_reranker)]
     ) -> RerankAnswer:
         """Score documents for a query, in the shape of Cohere's and Jina's APIs."""
-        with served.reserve_slot():
+        with served.reserve_slot_or_refuse():
             return await answer_rerank(served, reranker, body, http_request)
 
     @app.post("/rerank", response_model_exclude_unset=True, responses=error_responses)
@@ -64,19 +65,19 @@ def make_app(served: ServedModel) -> FastAPI:
         reranker: Annotated[ServedReranker, Depends(served.require_reranker)],
     ) -> RerankAnswer | list[TextResult]:
         """Score `texts` in the shape of TEI's API, or `documents` as /v1/rerank."""
-        with served.reserve_slot():
+        with served.reserve_slot_or_refuse():
             if isinstance(body, RerankBody):
                 return await answer_rerank(served, reranker, body, http_request)
             return await answer_texts(reranker, body, http_request)
 
-    @app.post(EMBED, responses=error_responses)
+    @app.post(EMBEDDINGS_PATH, responses=error_responses)
     async def embed(
         body: EmbeddingsBody,
         http_request: Request,
         embedder: Annotated[ServedEmbedder, Depends(served.require_embedder)],
     ) -> dict[str, Any]:
         """Return a vector of length 1 for each text, in the shape of OpenAI's API."""
-        with served.reserve_slot():
+        with served.reserve_slot_or_refuse():
             return await answer_embeddings(served, embedder, body, http_request)
 
     # The token is checked first, because the middleware that is added last runs first.
@@ -97,7 +98,7 @@ def build_problem_response(status: int, message: str, headers: dict[str, str] | 
 
 
 def _add_error_handlers(app: FastAPI) -> None:
-    """Let the application answer every error with `build_problem_response`."""
+    """Let the application answer the errors that it expects with `build_problem_response`."""
 
     @app.exception_handler(RequestValidationError)
     async def refuse_body(_http: Request, error: RequestValidationError) -> JSONResponse:
@@ -117,7 +118,7 @@ def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def refuse_route(http: Request, error: HTTPException) -> JSONResponse:
         messages = {
-            404: f"nothing at {http.url.path}: POST to {RERANK} or {EMBED}",
+            404: f"nothing at {http.url.path}: POST to {RERANK_PATH} or {EMBEDDINGS_PATH}",
             405: f"{http.method} is not answered here: POST a JSON body",
         }
         message = messages.get(error.status_code, str(error.detail))

@@ -15,7 +15,7 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from corpus.errors import BadInput
-from training.published.protocol import EMBED, NEW_TOKENS, RERANK, ServingRequest
+from training.published.protocol import EMBEDDINGS_PATH, NEW_TOKENS, RERANK_PATH, ServingRequest
 from training.published.scorer import Score, Scorer
 from training.recipes.rendering import RenderedPair
 from training.serving.batcher import Batcher
@@ -103,7 +103,7 @@ class ServedModel:
         self._free_slots = threading.BoundedSemaphore(max_requests)
 
     @contextlib.contextmanager
-    def reserve_slot(self) -> Iterator[None]:
+    def reserve_slot_or_refuse(self) -> Iterator[None]:
         """Count a request as one in progress. Raises RequestRefused if `max_requests` are in progress already."""
         if not self._free_slots.acquire(blocking=False):
             message = f"busy: {self.max_requests} requests are already in progress; try again in a second"
@@ -116,13 +116,13 @@ class ServedModel:
     async def require_reranker(self) -> ServedReranker:
         """Return the reranker. Raises RequestRefused with status 404 if the model is an embedder."""
         if self.reranker is None:
-            raise RequestRefused(404, f"{self.name} makes vectors and does not rerank: POST to {EMBED}")
+            raise RequestRefused(404, f"{self.name} makes vectors and does not rerank: POST to {EMBEDDINGS_PATH}")
         return self.reranker
 
     async def require_embedder(self) -> ServedEmbedder:
         """Return the embedder. Raises RequestRefused with status 404 if the model is a reranker."""
         if self.embedder is None:
-            raise RequestRefused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK}")
+            raise RequestRefused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK_PATH}")
         return self.embedder
 
 

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from jobs.processes import spawn_child, stop_children
 
 POLL_INTERVAL_S = 1.0  # Interval at which the first process checks that the others are alive.
-# Time that the first process has to end by itself after another one ended, because both may end for the same reason.
+# After another process ended, the first one has this time to fail by itself, because both may fail for the same reason.
 GRACE_PERIOD_S = 20.0
 # The environment variables by which torch, transformers and accelerate find the group.
 GROUP_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -31,7 +31,9 @@ Value = TypeVar("Value")
 
 @contextmanager
 def share_training(folder: Path, size: int, device: str, program: Sequence[str] = ()) -> Iterator[None]:
-    """Share the training in the `with` block among `size` processes of this machine; each uses the GPU of its rank.
+    """Share the training in the `with` block among `size` processes of this machine.
+
+    If `device` is "cuda", each process uses the GPU of its rank.
 
     The first process takes all five steps. The processes that it starts call this function too, and take steps 3 and 4.
 
@@ -44,7 +46,7 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
     if size == 1:
         yield
         return
-    is_first = "RANK" not in os.environ
+    is_first = "RANK" not in os.environ  # Only the processes that this function starts have a rank already.
     other_processes: list[Popen[str]] = []
     is_training_over = threading.Event()
     try:

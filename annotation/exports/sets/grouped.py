@@ -21,14 +21,14 @@ class GroupedWriter(LinesWriter):
 
     def __init__(self, files: ExportFiles, format_name: str, options: ExportOptions) -> None:
         super().__init__(files)
-        # Lines of the format "rtriever" have a field `synthetic`. For the other formats, the lines of synthetic queries
-        # are listed in a file of their own.
+        # Lines of the format "rtriever" have a field `synthetic`. For the other formats, LinesWriter lists the lines of
+        # synthetic queries in a file of their own.
         self.marks_synthetic_lines = format_name == "rtriever"
-        self.build_line = GROUPED_FORMATS[format_name]
+        self.line_builder = GROUPED_FORMATS[format_name]
         self.options = options
 
     def build_lines(self, query: LoadedQuery) -> Iterator[Line]:
-        yield self.build_line(query, self.options)
+        yield self.line_builder(query, self.options)
 
     def end(self) -> dict[str, Any]:
         """Return an empty dict, because these formats add no details to the manifest."""
@@ -90,7 +90,8 @@ def _build_tevatron_line(query: LoadedQuery, options: ExportOptions) -> Line:
     }
 
 
-# For each format, the function that builds the line of a query.
+# For each format, the function that builds the line of a query. All take the options, because that of FlagEmbedding
+# needs them.
 GROUPED_FORMATS: dict[str, Callable[[LoadedQuery, ExportOptions], Line]] = {
     "rtriever": _build_rtriever_line,
     "flagembedding": _build_flagembedding_line,

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 
 from annotation.access.audit_log.recording import record
 from annotation.models import User
-from annotation.people.accounts import sessions
+from annotation.people.accounts import networks
 
 TOTP, RECOVERY_CODES = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
 
@@ -39,7 +39,7 @@ FACTOR_ACTS = {
 @receiver(auth.user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Record a sign-in by password, link or provider."""
-    record(user, "session.in", address=sessions.client_network(request))
+    record(user, "session.in", address=networks.client_network(request))
 
 
 @receiver(list(PLAIN_ACTS))
@@ -55,7 +55,7 @@ def record_failed_sign_in(
 ) -> None:
     """Record the account of a failed sign-in. The typed name is not stored, because it may be a password."""
     user = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
-    record(None, "session.failed", concerns=user, address=sessions.client_network(request) if request else "")
+    record(None, "session.failed", concerns=user, address=networks.client_network(request) if request else "")
 
 
 @receiver([signal for signal, _kind in FACTOR_ACTS])
@@ -68,7 +68,7 @@ def record_factor(sender: Any, user: User, authenticator: Authenticator, signal:
 @receiver(mfa.authentication_failed)
 def failed_factor(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Record a sign-in with the right password and a wrong code."""
-    record(None, "session.failed", concerns=user, step="second factor", address=sessions.client_network(request))
+    record(None, "session.failed", concerns=user, step="second factor", address=networks.client_network(request))
 
 
 @receiver(socialaccounts.social_account_added)

@@ -28,7 +28,7 @@ from django.utils.translation import gettext as _
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, SiteScope
 from annotation.models import Invitation, Membership, Role, User
-from annotation.people.accounts import members, rate_limits, sessions
+from annotation.people.accounts import members, networks, rate_limits, sessions
 from annotation.people.accounts.passwords import hashing_turn
 from corpus.collections.audit_log import shell_user
 from corpus.models import Collection
@@ -85,7 +85,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         # Each lockout is recorded once.
         if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
             user = User.objects.filter(username__iexact=name).first()
-            record(None, "session.locked", concerns=user, address=sessions.client_network(request))
+            record(None, "session.locked", concerns=user, address=networks.client_network(request))
         page = render(request, "account/locked.html", {"minutes": LOCKED_SECONDS // 60}, status=429)
         page.headers["Retry-After"] = str(LOCKED_SECONDS)
         raise ImmediateHttpResponse(page)

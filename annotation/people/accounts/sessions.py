@@ -1,22 +1,17 @@
 """The devices on which a user is signed in: listing them, and ending their sessions.
 
-The module also describes visitors: by browser and operating system in the list of devices, and by network in the audit
-log. The records of sessions are those of allauth.usersessions.
+The records of sessions are those of allauth.usersessions.
 """
 
-import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 
-from allauth.account.adapter import get_adapter
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils import timezone
 
 from annotation.models import User
@@ -44,9 +39,6 @@ SYSTEMS = {
     "Mac OS X": "macOS",
     "Linux": "Linux",
 }
-# The size of a network that a provider usually assigns to a household or a site, in bits of the address.
-IPV4_PREFIX_LENGTH = 24
-IPV6_PREFIX_LENGTH = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +49,7 @@ class SignedInDevice:
     ip_address: str
     signed_in_at: datetime
     is_current: bool  # Whether the request that lists the devices comes from this one.
-    browser_and_system: str  # As describe_browser_and_system returns it.
+    browser_and_system: str  # Such as "Firefox · Linux"; empty if both are unknown.
 
 
 def list_devices(user: User, current_key: str | None) -> list[SignedInDevice]:
@@ -103,7 +95,7 @@ def _unexpired_sessions(user: User) -> QuerySet[UserSession]:
 
 
 def _end_sessions(user_sessions: QuerySet[UserSession]) -> int:
-    """Sign out the devices of these sessions, remove them from the user's list, and return their number."""
+    """Sign out the devices of these sessions, delete the sessions, and return their number."""
     session_store = import_module(settings.SESSION_ENGINE).SessionStore()
     ended_sessions = list(user_sessions)
     for user_session in ended_sessions:
@@ -121,16 +113,3 @@ def describe_browser_and_system(user_agent: str) -> str:
     browser = next((name for token, name in BROWSERS.items() if token in user_agent), "")
     system = next((name for token, name in SYSTEMS.items() if re.search(rf"\b{token}\b", user_agent)), "")
     return " · ".join(name for name in (browser, system) if name)
-
-
-def client_network(request: HttpRequest) -> str:
-    """Return the network from which a visitor comes, such as "203.0.113.0/24"; "" if their address is unknown.
-
-    The audit log stores the network instead of the address: it tells attackers apart, but identifies nobody.
-    """
-    try:
-        address = ipaddress.ip_address(get_adapter().get_client_ip(request))
-    except (PermissionDenied, ValueError):
-        return ""
-    prefix_length = IPV4_PREFIX_LENGTH if address.version == 4 else IPV6_PREFIX_LENGTH
-    return str(ipaddress.ip_network(f"{address}/{prefix_length}", strict=False))

@@ -24,7 +24,7 @@ from annotation.access import languages, unsent_forms
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import PublicScope, Scope, SiteScope, action
 from annotation.models import Invitation, User
-from annotation.people.accounts import invitations, members, sessions, single_sign_on, site_accounts
+from annotation.people.accounts import invitations, members, networks, sessions, single_sign_on, site_accounts
 from annotation.people.accounts.forms import MailForm, SignUpForm
 from corpus.errors import BadInput
 
@@ -150,7 +150,7 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
     # Every valid form is answered with a redirect, whether the address is known or not, and the log
     # reveals no more.
     if request.method == "POST" and response.status_code == 302:
-        record(scope, "password.asked", address=sessions.client_network(request))
+        record(scope, "password.asked", address=networks.client_network(request))
     return response
 
 
@@ -271,7 +271,7 @@ def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResp
 
 
 @action("admin", "POST")
-def member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+def make_member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Create a password link for a member of collections that this admin administers."""
     return _render_password_link(request, scope, scope.find_member(member).user)
 

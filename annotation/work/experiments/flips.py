@@ -51,10 +51,16 @@ def pair_votes(votes: Iterable[Vote]) -> list[VotePair]:
     Final votes whose first vote was not blind are left out.
     """
     reveal_votes = [vote for vote in votes if vote.arm == REVEAL]
-    first_votes = {(vote.item, vote.person): vote for vote in reveal_votes if vote.step == "first" and vote.blind}
-    final_votes = [vote for vote in reveal_votes if vote.step == "final" and (vote.item, vote.person) in first_votes]
-    final_votes.sort(key=lambda vote: (vote.item, vote.person))
-    return [VotePair(first_votes[vote.item, vote.person], vote) for vote in final_votes]
+    first_votes = {
+        (vote.item_id, vote.assessor_id): vote
+        for vote in reveal_votes
+        if vote.step == "first" and not vote.is_repeated_after_debate
+    }
+    final_votes = [
+        vote for vote in reveal_votes if vote.step == "final" and (vote.item_id, vote.assessor_id) in first_votes
+    ]
+    final_votes.sort(key=lambda vote: (vote.item_id, vote.assessor_id))
+    return [VotePair(first_votes[vote.item_id, vote.assessor_id], vote) for vote in final_votes]
 
 
 def count_flips(vote_pairs: Sequence[VotePair]) -> FlipCounts:
@@ -88,5 +94,5 @@ def count_flips_by_side(vote_pairs: Sequence[VotePair]) -> dict[str, FlipCounts]
 
 def count_flips_by_person(vote_pairs: Sequence[VotePair]) -> dict[int, FlipCounts]:
     """Count the flips of each person, by the primary key of the person's assessor, in the order of these keys."""
-    people = sorted({pair.final.person for pair in vote_pairs})
-    return {person: count_flips([pair for pair in vote_pairs if pair.final.person == person]) for person in people}
+    people = sorted({pair.final.assessor_id for pair in vote_pairs})
+    return {person: count_flips([pair for pair in vote_pairs if pair.final.assessor_id == person]) for person in people}

@@ -69,8 +69,8 @@ def measure_moments(votes: Sequence[Vote], *, resample_count: int = RESAMPLE_COU
 def measure_moment(moment: Moment, votes: Sequence[Vote], *, resample_count: int = RESAMPLE_COUNT) -> MomentMeasures:
     """Measure the agreement, the accuracy and the time of votes that were all cast at one moment."""
     # A row for each person, a column for each item: 1 for relevant, 0 for not relevant, MISSING for no vote.
-    people, rows = np.unique([vote.person for vote in votes], return_inverse=True)
-    items, columns = np.unique([vote.item for vote in votes], return_inverse=True)
+    people, rows = np.unique([vote.assessor_id for vote in votes], return_inverse=True)
+    items, columns = np.unique([vote.item_id for vote in votes], return_inverse=True)
     grades = np.full((len(people), len(items)), MISSING, dtype=np.int16)
     grades[rows, columns] = [vote.relevant for vote in votes]
     agreement = group_agreement(grades, bootstrap=resample_count)

@@ -2,7 +2,7 @@
 -- studies, whose arms are assigned, are left out. Reads only.
 SELECT j.item_id, j.assessor_id, split_part(j.arm, ':', 1), j.step, j.grade >= :relevant,
        gold.grade >= :relevant, (j.milliseconds - coalesce(j.idle_milliseconds, 0)) / 1000.0::float8,
-       j.arm <> 'reveal:seen'
+       j.arm = 'reveal:seen'
 FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
 LEFT JOIN LATERAL reference_of(j.pair_id) gold ON true
 WHERE a.collection_id = :collection AND a.kind = 'person' AND j.step IN ('first', 'final')

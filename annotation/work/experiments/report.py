@@ -62,7 +62,7 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
         "seed": collection.seed,
         "votes": len(votes),
         "newest_only": len(votes) == MOST,
-        "first_votes_not_blind": sum(not vote.blind for vote in votes if vote.step == "first"),
+        "first_votes_not_blind": sum(vote.is_repeated_after_debate for vote in votes if vote.step == "first"),
         "moments": [_moment_document(measures) for measures in measure_moments(votes)],
         "shown_minus_hidden": {
             "accuracy": asdict(debate_gain(accuracy_measure, votes)),

@@ -32,7 +32,7 @@ class MeasureTerm(NamedTuple):
 
 def build_term(build_measure: MeasureBuilder, votes: Sequence[Vote]) -> MeasureTerm:
     """Return a measure of these votes as a term of `resample`."""
-    items, item_positions = np.unique([vote.item for vote in votes], return_inverse=True)
+    items, item_positions = np.unique([vote.item_id for vote in votes], return_inverse=True)
     return MeasureTerm(build_measure(votes, item_positions), len(items))
 
 

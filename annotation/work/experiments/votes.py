@@ -14,14 +14,15 @@ from corpus.collections.arm_allocation import HIDDEN, REVEAL, SHOWN
 class Vote:
     """A person's current vote on an item. The fields have the order of the columns of read_drawn_votes.sql."""
 
-    item: int  # The primary key of the item.
-    person: int  # The primary key of the person's assessor.
+    item_id: int
+    assessor_id: int  # The primary key of the assessor that the person is.
     arm: str  # HIDDEN, SHOWN or REVEAL.
     step: str  # "first" for the first vote in the arm "reveal", otherwise "final".
     relevant: bool  # Whether the grade is at least the collection's grade `relevant_from`.
-    reference: bool | None = None  # Whether the reference grade is; None if the pair has no reference grade.
+    reference: bool | None = None  # Whether the reference grade is at least `relevant_from`; None without one.
     seconds: float | None = None  # The time that the vote took; None if it was not measured.
-    blind: bool = True  # False only for a first vote that was repeated after the person had seen the debate.
+    # Whether this is a first vote that the person undid, and cast again after they had seen the debate.
+    is_repeated_after_debate: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -49,9 +50,9 @@ MOMENT_BY_KEY = {moment.key: moment for moment in MOMENTS}
 
 
 def votes_at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
-    """Return the votes at a moment. If the moment is a blind one, votes that were not blind are left out."""
+    """Return the votes at a moment. A blind moment leaves out first votes that were repeated after the debate."""
     votes_at_step = [vote for vote in votes if vote.arm == moment.arm and vote.step == moment.step]
-    return [vote for vote in votes_at_step if vote.blind or not moment.blind]
+    return [vote for vote in votes_at_step if not (moment.blind and vote.is_repeated_after_debate)]
 
 
 def referenced_votes(votes: Iterable[Vote]) -> list[Vote]:

@@ -14,7 +14,7 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from store.files import fetch
 from training.published.embedder import POOLINGS, is_embedder
-from training.published.protocol import EMBED, NEW_TOKENS, RERANK
+from training.published.protocol import EMBEDDINGS_PATH, NEW_TOKENS, RERANK_PATH
 from training.published.scorer import PRECISIONS, check_prompt, read_reranker_json
 from training.recipes.rendering import PROMPT_NAMES
 
@@ -75,7 +75,7 @@ class Command(QuorumCommand):
                 address = serving.address_of(listener)
                 children.model(listener, settings)
                 children.wait_until(lambda: serving.site_answers(address), "the model")
-                path = EMBED if options["pooling"] or is_embedder(folder) else RERANK
+                path = EMBEDDINGS_PATH if options["pooling"] or is_embedder(folder) else RERANK_PATH
                 line = {"url": f"{address}{path}", "pids": children.pids, "model": folder.name}
                 self.stdout.write(json.dumps(line))
                 self.stdout.flush()

@@ -25,15 +25,16 @@ class Command(QuorumCommand):
         campaign = None
         if options["campaign"] is not None:
             campaign = selectors.find_campaign(collection, options["campaign"])
+        # Without a campaign, this is the status of the collection.
         document = selectors.campaign_status(collection, campaign)
         if not self.as_json:
             for line in summary_lines(document, whole=campaign is None):
                 self.say(line)
-            self.say_what_is_awaited(collection, campaign)
+            self.print_wait(collection, campaign)
         return document
 
-    def say_what_is_awaited(self, collection: Collection, campaign: Campaign | None) -> None:
-        """Print what the campaign waits for if it is running; without one, of the newest running campaign."""
+    def print_wait(self, collection: Collection, campaign: Campaign | None) -> None:
+        """Print what a running campaign waits for: the given one, or without one the newest."""
         running_campaigns = collection.campaigns.filter(state=Campaign.State.RUNNING)
         if campaign is not None:
             running_campaigns = running_campaigns.filter(pk=campaign.pk)

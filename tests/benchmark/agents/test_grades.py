@@ -18,7 +18,7 @@ from benchmark.agents.grades import (
     rate_completeness,
     weigh_coverage,
 )
-from benchmark.agents.traces import agent_ndcg, measure_searches, unreached_aspects
+from benchmark.agents.traces import find_unreached_aspects, measure_ndcg, measure_searches
 from benchmark.measures.aspects import QueryAspects, alpha_ndcg
 from judges.prompts.answers.agents import find_citations
 
@@ -81,7 +81,7 @@ def test_a_repeated_document_takes_its_place_and_gains_nothing():
     rounds = [["d1", "d2"], ["d1", "d3"]]
     ideal = 0.5 / log2(2) + 0.25 / log2(3) + 0.25 / log2(4)
     with_repeats = (0.5 / log2(2) + 0.25 / log2(3) + 0.25 / log2(5)) / ideal
-    assert agent_ndcg(rounds, sought) == pytest.approx((with_repeats, 1.0))
+    assert measure_ndcg(rounds, sought) == pytest.approx((with_repeats, 1.0))
     assert alpha_ndcg(["d1", "d2", "d1", "d3"], sought, 10) == pytest.approx(with_repeats)
     assert alpha_ndcg(["d1", "d2", "d3"], sought, 3) == pytest.approx(1.0)
 
@@ -97,7 +97,7 @@ def test_a_trace_says_where_gold_came_and_what_was_bought_for_nothing():
         8,
         1,
     )
-    assert unreached_aspects(rounds, {"a1": {"d1"}, "a2": {"d9"}, "a3": set()}) == ["a2", "a3"]
+    assert find_unreached_aspects(rounds, {"a1": {"d1"}, "a2": {"d9"}, "a3": set()}) == ["a2", "a3"]
     nothing = measure_searches([["x"], []], {"d1"})
     assert (nothing.gold_shares, nothing.searches_without_gold, nothing.searches_after_last_gold) == ((0.0, 0.0), 2, 2)
 

@@ -65,7 +65,7 @@ LEFT: dict[str, Act] = {
     "price": Act("price.changed", data={"input_price": "1", "output_price": "2", "confirm": "1"}),
     "set_member_role": Act("member.role", data={"role": "2"}),
     "set_member_active": Act("member.active", data={"active": "0"}),
-    "member_password_link": Act("password.link"),
+    "make_member_password_link": Act("password.link"),
     "invite_members": Act("invitation.made", data={"people": "Dana"}),
     "make_reusable_link": Act(
         "invitation.made",

@@ -90,9 +90,12 @@ def test_flips_by_the_side_that_they_go_to():
 
 def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_flips():
     rows = cast([(1, P, T, 1, 0)])
-    seen = [Vote(2, P, "reveal", "first", True, T, blind=False), Vote(2, P, "reveal", "final", False, T)]
+    seen = [
+        Vote(2, P, "reveal", "first", True, T, is_repeated_after_debate=True),
+        Vote(2, P, "reveal", "final", False, T),
+    ]
     alone = [Vote(3, P, "reveal", "first", True, T)]
-    assert [final.item for _, final in pair_votes([*rows, *seen, *alone])] == [1]
+    assert [final.item_id for _, final in pair_votes([*rows, *seen, *alone])] == [1]
 
 
 def test_without_votes_every_share_is_undefined_with_a_reason():
@@ -218,7 +221,7 @@ def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
         for place in range(3)
     ]
     found = next(one for one in measure_moments(cast, resample_count=0) if one.moment.key == "shown")
-    cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
+    cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item_id == item)) for item in range(20)]
     assert found.fleiss_kappa.n == 20
     assert isclose(found.fleiss_kappa.value, float(paired.fleiss_kappa(cells)(np.ones((1, 20)))[0]))
 
