@@ -42,9 +42,10 @@ class Proposal:
     """A panel that is proposed. It gives each pair the label for which more than half of its members vote."""
 
     subset: Subset  # The members, and the kappas between them.
-    # Mean correlation between the members' errors; None if a member makes no errors, or there are no reference grades.
+    # Mean correlation between the members' errors; None if a member makes no errors, or with too few reference
+    # grades.
     error_correlation: float | None
-    effective_votes: float | None  # Number of independent votes that the panel is worth; None if that mean is None.
+    effective_votes: float | None  # Number of independent votes that the panel is worth; None without a correlation.
     balanced_accuracy: Statistic  # Balanced accuracy of the panel's labels.
     # For each member, the balanced accuracy of the labels of all other members; None if it is undefined.
     accuracies_without_member: tuple[float | None, ...]
@@ -87,7 +88,7 @@ class PanelProposals:
 
 
 class PanelChoice(NamedTuple):
-    """The measures of the candidates, and the panels that are proposed because of them."""
+    """The measures of the candidates, and the panels that are proposed on their basis."""
 
     measures: CandidateMeasures
     panels: PanelProposals
