@@ -28,7 +28,7 @@ from pydantic import AfterValidator, ConfigDict
 from actions.options import say_problem
 from api.etags import PreconditionFailed
 from corpus.errors import BadOption, Deleted, QuorumError, StateConflict
-from corpus.holding import explain_race
+from corpus.races import explain_race
 
 logger = logging.getLogger(__name__)
 JSON = "application/problem+json"

@@ -11,7 +11,7 @@ from django.views.defaults import page_not_found
 from psycopg.errors import UniqueViolation
 
 from corpus.errors import Deleted
-from corpus.holding import explain_race
+from corpus.races import explain_race
 
 logger = logging.getLogger(__name__)
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -21,7 +21,7 @@ class RaceMiddleware(MiddlewareMixin):
     """Calls the view of a form again if a unique constraint has refused it.
 
     Something that a view did not find may have been created a moment later. The second call finds it, and reports it
-    in its form. Something that was deleted while a view used it is answered with 404 or 409 (corpus.holding).
+    in its form. Something that was deleted while a view used it is answered with 404 or 409 (corpus.races).
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:

@@ -11,9 +11,9 @@ from annotation.models import Role
 from annotation.models.snapshots import Snapshot
 from corpus.collections import exported_sets
 from corpus.errors import BadInput
-from corpus.holding import explain_race
 from corpus.importing.confinement import confine, confined
 from corpus.importing.detection import list_sources
+from corpus.races import explain_race
 from store import downloads
 from tests.factories import make_member
 from tests.judged_books import export, make_books

@@ -133,7 +133,7 @@ def test_leaderboard_report_and_pages_show_static_and_fused_systems_as_any_other
     assert systems["static"]["values"]["ndcg"]["after"] == 1 > systems["bm25"]["values"]["ndcg"]["after"]
     for page in (
         "/c/texts/benchmark/",
-        f"/c/texts/benchmark/report/{Report.objects.get().pk}/",
+        f"/c/texts/benchmark/report/{Report.objects.get().number}/",
         "/c/texts/benchmark/runs/",
     ):
         text = alice.get(page, follow=True).content.decode()

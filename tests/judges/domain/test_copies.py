@@ -189,9 +189,9 @@ def candidates() -> Collection:
 @pytest.mark.parametrize(("size", "sets", "majority"), [(3, 35, 2), (5, 21, 3), (7, 1, 4)])
 def test_a_panel_of_each_size_is_chosen(candidates: Collection, size: int, sets: int, majority: int) -> None:
     chosen = choose_panel(candidates, size=size)
-    assert (chosen.choice.panel_count, chosen.majority) == (sets, majority)
-    assert chosen.choice.proposed is not None and len(chosen.choice.proposed.members) == size
-    assert chosen.choice.proposed.effective_votes is not None and 1 <= chosen.choice.proposed.effective_votes <= size
+    assert (chosen.panels.panel_count, chosen.majority) == (sets, majority)
+    assert chosen.panels.proposed is not None and len(chosen.panels.proposed.members) == size
+    assert chosen.panels.proposed.effective_votes is not None and 1 <= chosen.panels.proposed.effective_votes <= size
     out = StringIO()
     call_command("panel", "books", "--size", str(size), stdout=out)
     assert f" of {size} judges is " in out.getvalue()
@@ -243,10 +243,10 @@ def test_of_samples_of_one_model_one_sits_on_a_proposed_panel(candidates: Collec
     for place in range(3):
         cast(campaign, judge, [int(one) for one in verdicts[place]], place, cost=0.0001)
     chosen = choose_panel(candidates, size=3)
-    names = [chosen.names(group) for group in chosen.choice.copy_groups]
+    names = [chosen.names(group) for group in chosen.measures.copy_groups]
     assert ["again #1", "again #2", "again #3"] in names
-    assert chosen.choice.proposed is not None
-    assert sum(name.startswith("again") for name in chosen.names(chosen.choice.proposed.members)) <= 1
+    assert chosen.panels.proposed is not None
+    assert sum(name.startswith("again") for name in chosen.names(chosen.panels.proposed.members)) <= 1
 
 
 def test_a_panel_of_which_nobody_can_be_asked_is_bad_input(db: None) -> None:
