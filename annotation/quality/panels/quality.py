@@ -34,7 +34,7 @@ NO_GOLD = gettext_noop("no reference grade on these pairs")
 FEW_GOLD = gettext_noop(
     "reference grades on %(relevant)s relevant and %(other)s other pairs: %(class)s of each are needed"
 )
-BY_CHANCE = gettext_noop("no better than chance (p = %(chance)s)")
+BY_CHANCE = gettext_noop("not surely better than chance (p = %(chance)s, above the limit of %(limit)s)")
 BELOW = gettext_noop("%(value)s is below the floor of %(bound)s")
 
 
@@ -90,8 +90,8 @@ def measure_candidates(
             failure_reason = _("says yes to every pair") if own_votes[0] else _("says no to every pair")
         elif value is None:
             failure_reason = _("quality could not be measured")
-        elif probability > MAX_CHANCE_PROBABILITY / len(votes):
-            failure_reason = _(BY_CHANCE) % {"chance": f"{probability:.2g}"}
+        elif probability > (chance_limit := MAX_CHANCE_PROBABILITY / len(votes)):
+            failure_reason = _(BY_CHANCE) % {"chance": f"{probability:.2g}", "limit": f"{chance_limit:.2g}"}
         elif value < floor_value:
             failure_reason = _(BELOW) % {"value": f"{value:.3f}", "bound": f"{floor_value:.3f}"}
         qualities.append(
