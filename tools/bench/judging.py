@@ -74,9 +74,8 @@ TABLES = (
            'The ' || side || ' side says in round ' || round || ' what a reason ' || repeat('of some words says, ', 6),
            '[{"text": "This sentence stands", "start": 0, "end": 20}, {"text": "gone", "start": null, "end": null}]',
            '', 'stop', 400, 0, 80, 0, 900, '', now()
-    FROM (SELECT pair_id AS id FROM corpus_item WHERE collection_id = %(collection)s
-          ORDER BY priority, place LIMIT %(debated)s) p,
-         unnest(ARRAY['for', 'against']) side, generate_series(1, 2) round
+    FROM (SELECT pair_id AS id FROM corpus_item WHERE collection_id = %(collection)s ORDER BY priority, place
+          LIMIT %(debated)s) p, unnest(ARRAY['for', 'against']) side, generate_series(1, 2) round
     """,
     "ANALYZE corpus_query, corpus_document, corpus_pair, corpus_item, judges_attempt",
 )
