@@ -37,7 +37,7 @@ NAMES = r"""
     genai-prices Qrels bootstrap Enter Hole@k
     ERank RTriever FlagEmbedding ms-swift Tevatron MTEB TensorBoard LoRA dropout wandb mlflow synthesize_scores pos neg
     erank-sft erank-grpo rtriever prism-extend ablation point list rank base all-linear cosine constant hybrid bce mse
-    lambda cross-entropy grpo contrastive SPLADE monoT5 m?monot5 Python Tavily Exa robots\.txt
+    lambda cross-entropy grpo contrastive small SPLADE monoT5 m?monot5 Python Tavily Exa robots\.txt
     Webhook https QUORUM_WEBHOOK_NETWORKS SECRET_KEY
     quorum auto eager sdpa flash_attention_2 rr rollout ndcg se last cls safe Markdown
     Excel Quepid Label Studio Argilla

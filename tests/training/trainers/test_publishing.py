@@ -202,6 +202,7 @@ def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypa
 
     one = trained(tmp_path, "qwen3")
     task = SimpleNamespace(device="cuda", recipe="prism", base_name="base", options=recipe_options("prism", {}))
+    task.base = tmp_path / "base"
     task.data = SimpleNamespace(collection="made", sha256="0" * 64, teacher="votes", dev=dev_rows(1), manifest={})
     task.tiny = True
     recipe = SimpleNamespace(task=task, model=object(), tried=[])
