@@ -5,7 +5,7 @@ Reference grades and imported judges only measure, and withdrawn judgments do no
 never written by hand.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -53,15 +53,22 @@ def reference_grades(collection: Collection, pairs: Iterable[int] | None = None)
     return dict(fetch_rows(REFERENCE_GRADES, collection=collection.pk, pairs=None if pairs is None else list(pairs)))
 
 
-def name_grade(value: int, highest: int) -> str:
+def name_grade(value: int, highest: int, names: Sequence[str] = ()) -> str:
     """Return a grade as number and words, or as the number alone if the scale has no words for it."""
-    return f"{value} {grade_label(value, highest).lower()}".strip()
+    label = grade_label(value, highest, names)
+    # A collection's own names keep their capitals.
+    return f"{value} {label if names else label.lower()}".strip()
 
 
-def grade_label(value: int, highest: int) -> str:
-    """Return the name of a grade on a scale from 0 to `highest`; "" for most grades of unusual scales."""
+def grade_label(value: int, highest: int, names: Sequence[str] = ()) -> str:
+    """Return the name of a grade on a scale from 0 to `highest`; "" for most grades of unusual scales.
+
+    `names`: the collection's own (Collection.grade_names), each with its help after a colon.
+    """
     if not 0 <= value <= highest:
         return ""
+    if value < len(names):
+        return names[value].partition(":")[0].strip()
     if highest == 1:
         return (_("Not relevant"), _("Relevant"))[value]
     if highest == 3:

@@ -54,7 +54,7 @@ def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, ob
             *filter(None, [mixed_votes(report, scope.collection), shared_errors(report)]),
         ],
         "weakest": page.find_weakest(report, filters),
-        "highest": 1 if filters.binarize else scope.collection.grades,  # The highest compared grade.
+        "scale": 1 if filters.binarize else scope.collection,  # Of the compared grades.
         # With two grades the three alphas are the same.
         "two_grades": scope.collection.grades == 1 or filters.binarize is not None,
     }

@@ -51,7 +51,9 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
         bound = {"bound": binarize}
         grades = (_("not relevant (below %(bound)s)") % bound, _("relevant (%(bound)s or higher)") % bound)
     else:
-        grades = tuple(name_grade(grade, collection.grades) for grade in range(collection.grades + 1))
+        grades = tuple(
+            name_grade(grade, collection.grades, collection.grade_names) for grade in range(collection.grades + 1)
+        )
     # Both grades of the cell whose pairs are listed below the table, if `kind` is a cell ("0x1").
     indices = [int(part) for part in kind.split("x") if part.isdecimal()]
     cell = [grades[index] for index in indices if index < len(grades)]

@@ -206,6 +206,7 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
         "filters": {"origins": origins, "texts": "current"},
         "options": {
             "grades": collection.grades,
+            "grade_names": collection.grade_names,
             "relevant_from": collection.relevant_from,
             "rubric": collection.rubric,
             "instruction": collection.instruction,

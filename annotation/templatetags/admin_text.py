@@ -75,21 +75,22 @@ def in_reader_language(stored: str) -> str | SafeString:
 
 
 @register.filter
-def grade_of(value: int | str | None, collection: Collection) -> str:
-    """Return a grade as number and label: "2 relevant". A grade from a JSON key is a string."""
-    return grade_up_to(value, collection.grades)
+def grade_of(value: int | str | None, scale: Collection | int) -> str:
+    """Return a grade as number and label, "2 relevant"; "" for None. A grade from a JSON key is a string.
 
-
-@register.filter
-def grade_up_to(value: int | str | None, highest: int) -> str:
-    """Return a grade from 0 to `highest` (1 for verdicts) as number and label; "" for None."""
-    return "" if value is None else name_grade(int(value), highest)
+    `scale`: the collection, with its own names, or the highest grade (1 for verdicts).
+    """
+    if value is None:
+        return ""
+    own = isinstance(scale, Collection)
+    return name_grade(int(value), *((scale.grades, scale.grade_names) if own else (scale,)))
 
 
 @register.filter
 def describe_grade(value: int, collection: Collection) -> str:
     """Return only the label of a grade, to follow its number; "" for a scale without labels."""
-    return grade_label(value, collection.grades).lower()
+    label = grade_label(value, collection.grades, collection.grade_names)
+    return label if collection.grade_names else label.lower()
 
 
 @register.filter

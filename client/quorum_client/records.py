@@ -74,6 +74,7 @@ class SettingsOut(Record):
     lease_minutes: int
     min_judgment_ms: int
     relevant_from: int
+    grade_names: list[str]
     daily_target: int
     markdown: bool
     long_documents: str

@@ -20,6 +20,9 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
     judgments.
     """
     collection = hold(Collection.objects, collection.pk, no_key=True)
+    if settings.get("grades", collection.grades) != collection.grades:
+        # The names of the old scale name no grades of the new one.
+        settings = {"grade_names": [], **settings}
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]
     # New values may not contradict the scale or the existing judgments.
     new_values = {key: settings[key] for key in changed}
@@ -32,6 +35,12 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
         )
         option = "relevant_from" if "relevant_from" in new_values else "grades"
         raise BadOption(option, reason % {"lowest": lowest, "grades": grades})
+    names = new_values.get("grade_names", collection.grade_names)
+    if names and len(names) != grades + 1:
+        reason = _("Name all grades from 0 to %(grades)s, one in each line, or none: there are %(lines)s names.")
+        raise BadOption("grade_names", reason % {"grades": grades, "lines": len(names)})
+    if not all(name.partition(":")[0].strip() for name in names):
+        raise BadOption("grade_names", _("A name stands before the colon, and its help behind it."))
     judged = Judgment.objects.filter(assessor__collection=collection)
     if grades != collection.grades and judged.filter(grade__gt=grades).exists():
         raise BadOption("grades", _("Judgments above %(grades)s exist.") % {"grades": grades})

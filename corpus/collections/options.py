@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
-from pydantic import BeforeValidator, field_validator, model_validator
+from pydantic import BeforeValidator, StringConstraints, field_validator, model_validator
 
 from actions.options import Options, option
 from corpus.collections.arm_allocation import HIGHEST
@@ -54,6 +54,12 @@ class ArmWeights(Options):
         return self
 
 
+def _split_lines(value: object) -> object:
+    """Split a field's text into its lines, without empty ones; return other values unchanged."""
+    return [line.strip() for line in value.splitlines() if line.strip()] if isinstance(value, str) else value
+
+
+Lines = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=250)]], BeforeValidator(_split_lines)]
 # A settings file removes an amount with `"none"`.
 Amount = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
@@ -105,6 +111,14 @@ class SettingsOptions(Options):
         _("Lowest grade that counts as relevant"),
         _("This grade and higher grades count as relevant."),
         default=None, ge=1, le=100,
+    )  # fmt: skip
+    grade_names: Lines | None = option(
+        _("Names of the grades"),
+        _(
+            "One line for each grade, from 0 on: a name or, with a help for the people who judge, “name: help”. "
+            "Leave blank for the built-in names."
+        ),
+        default=None, long=True, clears=True,
     )  # fmt: skip
     daily_target: int | None = option(
         _("Daily target (pairs)"),

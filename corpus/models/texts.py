@@ -54,6 +54,13 @@ class Collection(models.Model):
         blank=True, help_text="A definition of relevance in the collection's own words, in place of the rubric's."
     )
     grades = models.PositiveSmallIntegerField(default=3, help_text="The highest grade; 0 is the lowest.")
+    grade_names = ArrayField(
+        models.CharField(max_length=250),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="The grades' names from 0 on, each with a help after a colon; empty: the built-in ones.",
+    )
     relevant_from = models.PositiveSmallIntegerField(default=1, help_text="Grades from here on are relevant.")
     overlap = models.PositiveSmallIntegerField(default=1, help_text="Annotators for each item.")
     order = models.CharField(max_length=10, choices=Order, default=Order.UNCERTAIN)

@@ -157,7 +157,7 @@ def test_a_deletion_whose_answer_was_lost_is_done_when_it_is_gone() -> None:
 
 
 def test_a_change_names_the_state_that_was_read_and_is_not_sent_twice() -> None:
-    empty: dict[Any, Any] = {int: 1, str: "", bool: False, dict[str, int]: {}}
+    empty: dict[Any, Any] = {int: 1, str: "", bool: False, dict[str, int]: {}, list[str]: []}
     values = {name: empty.get(field.annotation) for name, field in SettingsOut.model_fields.items()}
     site = Site(httpx2.Response(200, json=values, headers={"ETag": '"one"'}), lost())
     settings = site.client().collection("books").settings

@@ -49,14 +49,14 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
         # Grades that came with the collection do not come from a label.
         if row.origins[position] not in ("original", "imported"):
             qrels.append((row.qrels, row.grades[position]))
-    grades = pair.collection.grades
+    scale = pair.collection.grades, pair.collection.grade_names
     changed = model_sources.count_changed(models)
     steps = {
         _("Qrels"): [
             LineageStep(
                 _("Qrels %(number)s") % {"number": version.number},
                 # "2 relevant", or "grade 4" where the scale has no words for it.
-                name_grade(grade, grades) if grade_label(grade, grades) else _("grade %(grade)s") % {"grade": grade},
+                name_grade(grade, *scale) if grade_label(grade, *scale) else _("grade %(grade)s") % {"grade": grade},
                 reverse("qrels", args=[pair.collection.name]),
             )
             for version, grade in qrels

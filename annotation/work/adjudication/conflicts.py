@@ -132,7 +132,7 @@ def adjudicate(
                 if (decision.grade, decision.comment) == (grade, comment):
                     return
                 stored = DecisionContent("judgment", decision.grade, (decision.comment,))
-                raise DecidedAlready(stored.explain(collection.grades))
+                raise DecidedAlready(stored.explain(collection.grades, collection.grade_names))
             raise DecisionRefused(_("This conflict was resolved while you were working on it."))
         check_time(collection.min_judgment_ms, shown_ms, milliseconds)
         answer = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}

@@ -260,7 +260,9 @@ def grade_choices(collection: Collection) -> list[dict[str, Any]]:
     choices = [
         {
             "value": value,
-            "words": grade_label(value, highest),
+            "words": grade_label(value, highest, collection.grade_names),
+            # "Name: help" is the form of a collection's own names.
+            "help": dict(enumerate(collection.grade_names)).get(value, "").partition(":")[2].strip(),
             "key": str(value) if value < 10 else "",
             "relevant": value >= collection.relevant_from,
         }
@@ -282,7 +284,7 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
         item=row["public_id"],
         token=row["token"],
         seconds=row["seconds"],
-        why=_explain_reason(row, step, len(debate_rounds), collection.grades),
+        why=_explain_reason(row, step, len(debate_rounds), collection),
         query=text_of(row["query"]),
         answers=tuple(text_of(answer) for answer in row["answers"]),
         need=text_of(row["instruction"] or collection.instruction),
@@ -303,12 +305,12 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
     )
 
 
-def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -> str:
+def _explain_reason(row: dict[str, Any], step: str, rounds: int, collection: Collection) -> str:
     """Return why a pair was assigned, in words that reveal nothing about a debate that is not shown."""
     if step == "first":
         return _("Judge from the text first. You then read the debate and judge again.")
     if step == "final":
-        grade = name_grade(row["first"], highest)
+        grade = name_grade(row["first"], collection.grades, collection.grade_names)
         return _("Your first judgment: %(given)s. Now read the debate, then confirm or change it.") % {"given": grade}
     if not row["reads"] and row["reason"] != EVIDENCE:
         return str(WHY["audit"])

@@ -58,6 +58,7 @@ class AnnotatorContext:
     shares: tuple[int, float, float] = (20, 0.0, 0.0)
     closed: str = ""  # Why nothing is assigned (`closed`); empty: the queue is open.
     grades: int = 1  # The highest grade of the collection's scale.
+    grade_names: tuple[str, ...] = ()
     least_ms: int = 0  # A grade that comes sooner after its pair was shown is refused.
     # Number of the qualification test to take before all other tasks; None where none is needed.
     trial: int | None = None
@@ -85,6 +86,7 @@ class AnnotatorContext:
             shares=(collection.batch, collection.checks if collection.has_checks else 0.0, collection.repeats),
             closed=closed(membership),
             grades=collection.grades,
+            grade_names=tuple(collection.grade_names),
             least_ms=collection.min_judgment_ms,
             trial=membership.trial if needs_qualification(membership) else None,
         )

@@ -9,7 +9,7 @@ import json
 import random
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -98,10 +98,10 @@ class DecisionContent(NamedTuple):
     texts: tuple[str, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
 
-    def explain(self, highest: int) -> str:
+    def explain(self, highest: int, names: Sequence[str]) -> str:
         """Return the message that tells which decision is stored to the person who has just sent another one."""
         if self.kind == "judgment" and self.grade is not None:
-            grade, comment = name_grade(self.grade, highest), self.texts[0]
+            grade, comment = name_grade(self.grade, highest, names), self.texts[0]
             if comment:
                 return _(
                     "You already judged this pair, perhaps in another window: %(grade)s, with the comment "
@@ -409,14 +409,14 @@ def _lock_assignment(
         stored = _read_decision(db, own, own.judgment_id)
         if own.token == token and stored == decision:
             return None
-        raise DecidedAlready(stored.explain(annotator.grades))
+        raise DecidedAlready(stored.explain(annotator.grades, annotator.grade_names))
     # The blind judgment's form sent twice: its lease has a token that follows from the form's.
     has_blind_judgment = own.first_grade is not None and own.state in ("open", "returned")
     if decision.kind == "judgment" and has_blind_judgment and own.token == final_token(token):
         stored = _read_decision(db, own, own.first_id)
         if stored == decision:
             return None
-        raise DecidedAlready(stored.explain(annotator.grades))
+        raise DecidedAlready(stored.explain(annotator.grades, annotator.grade_names))
     if own.state == "aside":
         raise DecisionRefused(_("Your judgment of this pair was excluded in the meantime."))
     if own.item_state not in WORKABLE:

@@ -22,7 +22,7 @@ from judges.costs.collection_budgets import collection_budget
 
 WORK_OPTIONS = (
     "title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from",
-    "daily_target", "markdown", "long_documents",
+    "grade_names", "daily_target", "markdown", "long_documents",
 )  # fmt: skip
 
 
@@ -85,6 +85,7 @@ def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _form_of_work(request: HttpRequest | None, scope: Scope) -> ActionForm:
     initial = {name: getattr(scope.collection, name) for name in WORK_OPTIONS}
+    initial["grade_names"] = "\n".join(scope.collection.grade_names)
     form = form_of(change_settings, request, only=WORK_OPTIONS, initial=initial)
     form.fields["rubric"].widget.attrs["form"] = "settings"  # Rendered outside the form, beside the definition.
     return form
