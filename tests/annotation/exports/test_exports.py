@@ -202,6 +202,7 @@ def test_the_manifest_has_counts_coverage_and_hashes_and_no_time_or_host(books, 
         "filters": {"origins": None, "texts": "current"},
         "options": {
             "grades": 3,
+            "grade_names": [],
             "relevant_from": 1,
             "rubric": "auto",
             "instruction": "",
