@@ -82,8 +82,9 @@ def grade_of(value: int | str | None, scale: Collection | int) -> str:
     """
     if value is None:
         return ""
-    own = isinstance(scale, Collection)
-    return name_grade(int(value), *((scale.grades, scale.grade_names) if own else (scale,)))
+    if isinstance(scale, int):
+        return name_grade(int(value), scale)
+    return name_grade(int(value), scale.grades, scale.grade_names)
 
 
 @register.filter
