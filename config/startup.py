@@ -116,7 +116,7 @@ def apply_or_refuse(takes_newer: bool = False) -> None:
                 current = read_schema()
                 if current.is_pending:
                     say(
-                        "Preparing the database: its tables ..."
+                        "Preparing the database: its tables (up to two minutes on a busy machine) ..."
                         if current.is_empty
                         else "Updating the tables to this version ..."
                     )

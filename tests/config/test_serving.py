@@ -23,6 +23,7 @@ from corpus.errors import QuorumError
 from corpus.models import Collection
 from tests.instances import PATIENCE, ROOT, Instance, until
 from tests.speed import slowness
+from training.jobs import worker_pool
 
 
 def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
@@ -59,14 +60,19 @@ def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Ca
         assert status_of(f"{ready['url']}/accounts/login/") == 200
         assert time.monotonic() - began < 0.3 * slowness()
     assert status_of(f"{ready['url']}/healthz") == 200
-    assert len(ready["pids"]) == 3 and child.pid in ready["pids"]
+    # This process, the site, a judge worker, and a trainer where the extra is installed.
+    trainers = int(worker_pool.is_training_installed())
+    assert len(ready["pids"]) == 3 + trainers and child.pid in ready["pids"]
+    token = (instance.var / "first-owner-token").read_text().strip()
     os.kill(child.pid, signal.SIGINT)
     assert child.wait(PATIENCE) == 130
     assert child.stderr and re.sub(r" \.\.\.$", "", child.stderr.read(), flags=re.M).splitlines() == [
         "Preparing the database (first start): files of PostgreSQL",
         "Preparing static files",
-        "Starting the site and its workers",
-        "Preparing the database: its tables",
+        f"Starting the site and its workers (1 for judging, {trainers} for training)",
+        "Preparing the database: its tables (up to two minutes on a busy machine)",
+        f"The site is at {ready['url']}. Ctrl-C ends it.",
+        f"It has no account yet: open the address and enter this one-time token: {token}",
         "Stopping; unfinished work continues at the next start.",
     ]
     until(instance.nothing_left, "the end of all processes")

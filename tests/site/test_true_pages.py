@@ -202,7 +202,7 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
     refused = admin.post("/c/books/training/start/", given)
     assert refused.status_code == 422 and "is not installed" in " ".join(refused.text.split())
     write_extra("ready")
-    monkeypatch.setattr("training.jobs.pages.find_spec", lambda name: None)
+    monkeypatch.setattr("training.jobs.worker_pool.find_spec", lambda name: None)
     assert "disabled" in admin.get("/c/books/training/").text
 
 

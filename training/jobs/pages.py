@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from training.recipes.job_folder import JobFolder
 from training.recipes.table import RECIPES
 
 EXTRA = "training-extra.json"
-NEEDED = ("torch", "peft", "accelerate")  # Packages of the training extra; pages do not import them.
 LOG_LINES = 12
 MOST_BASES = 20  # The newest models of the collection that the form offers as bases.
 LONG_CURVE = 400  # A curve with more points is drawn as means of neighbours.
@@ -90,7 +88,7 @@ def why_not() -> str:
         return ""
     if extra["state"] != "ready":
         return str(WHY_NOT["missing"] % extra)
-    return str(WHY_NOT["not-installed"]) if any(find_spec(name) is None for name in NEEDED) else ""
+    return "" if worker_pool.is_training_installed() else str(WHY_NOT["not-installed"])
 
 
 def why_not_now() -> str:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
@@ -20,6 +21,12 @@ WORK = "training.work"
 STARTING_S = 30.0
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
+NEEDED = ("torch", "peft", "accelerate")  # Packages of the training extra; pages and commands do not import them.
+
+
+def is_training_installed() -> bool:
+    """Return whether the training extra is installed here."""
+    return all(find_spec(name) for name in NEEDED)
 
 
 def available_devices() -> tuple[str, ...]:

@@ -45,3 +45,17 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         if User.objects.filter(username__iexact=username).exists():
             raise forms.ValidationError(_("This user name is taken. Choose another one, or sign in if it is yours."))
         return username
+
+
+class FirstOwnerForm(SignUpForm):
+    """The one-time token of a site without accounts, and the user name and password of its owner."""
+
+    token = forms.CharField(
+        label=_("One-time token"),
+        max_length=200,
+        help_text=_("Printed in the terminal by the command that started this site."),
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "autofocus": True, "class": "mono"}
+        ),
+    )
+    field_order = ("token", "username", "password1", "password2")

@@ -12,7 +12,6 @@ from corpus.access import Action, View
 
 # Of allauth only what is wanted, each with its action: no open sign-up, no address confirmation.
 LIBRARY_VIEWS: tuple[tuple[str, Action, View, str], ...] = (
-    ("login/", "public", allauth.login, "account_login"),
     ("logout/", "public", allauth.logout, "account_logout"),
     ("signup/", "public", allauth.signup, "account_signup"),
     ("inactive/", "public", allauth.account_inactive, "account_inactive"),
@@ -33,6 +32,8 @@ LIBRARY_VIEWS: tuple[tuple[str, Action, View, str], ...] = (
 urlpatterns: list[URLPattern] = [
     path("display/", views.display, name="display"),
     path("accounts/", views.account, name="account"),
+    path("accounts/login/", views.sign_in, name="account_login"),
+    path("accounts/first/", views.create_first_owner, name="first_owner"),
     *(path(f"accounts/{at}", guard_library_view(who, view), name=name) for at, who, view, name in LIBRARY_VIEWS),
     path("accounts/unsent-form/", views.unsent_form, name="unsent_form"),
     path("accounts/mail/", views.mail_address, name="mail_address"),

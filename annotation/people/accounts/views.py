@@ -3,6 +3,7 @@
 from urllib.parse import urlsplit
 
 from allauth.account.utils import perform_login
+from allauth.account.views import login as sign_in_view
 from allauth.account.views import password_reset
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp
@@ -24,8 +25,16 @@ from annotation.access import languages, unsent_forms
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import PublicScope, Scope, SiteScope, action
 from annotation.models import Invitation, User
-from annotation.people.accounts import invitations, members, networks, sessions, single_sign_on, site_accounts
-from annotation.people.accounts.forms import MailForm, SignUpForm
+from annotation.people.accounts import (
+    first_owner,
+    invitations,
+    members,
+    networks,
+    sessions,
+    single_sign_on,
+    site_accounts,
+)
+from annotation.people.accounts.forms import FirstOwnerForm, MailForm, SignUpForm
 from corpus.errors import BadInput
 
 
@@ -100,6 +109,41 @@ def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     except BadInput as error:
         messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
     return redirect("account")
+
+
+@action("public")
+def sign_in(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """Sign in; on a site without accounts, lead to the page that creates the owner."""
+    if scope.user is None and first_owner.has_no_account():
+        return redirect("first_owner")
+    response: HttpResponse = sign_in_view(request)
+    return response
+
+
+@action("public", "GET", "POST")
+def create_first_owner(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """Show the form of the owner of a site without accounts; POST creates the account, signs it in and begins."""
+    if not first_owner.has_no_account():
+        return redirect("home")
+    form, status = FirstOwnerForm(request.POST or None), 422 if request.method == "POST" else 200
+    if request.method == "POST" and form.is_valid():
+        username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
+        try:
+            if first_owner.check_token(request, form.cleaned_data["token"]):
+                owner = first_owner.create_first_owner(username=username, password=password)
+                response: HttpResponse = perform_login(request, owner, redirect_url=reverse("new_collection"))
+                return response
+            # Who comes second with the right token finds it spent.
+            if not first_owner.has_no_account():
+                return redirect("home")
+            form.add_error("token", _("This is not the token. Copy the one that the newest start printed."))
+        except first_owner.TooManyTokens:
+            form.add_error("token", _("Too many wrong tokens. Try again in a few minutes."))
+            status = 429
+        except BadInput as error:
+            messages.error(request, str(error))
+            return redirect("account_login")
+    return render(request, "accounts/first_owner.html", {"scope": scope, "form": form}, status=status)
 
 
 @action("public", "GET", "POST")

@@ -120,6 +120,7 @@ def test_the_same_mail_address_or_name_does_not_give_somebody_elses_account(prov
 
 
 def test_a_turned_back_visitor_and_a_wrong_state_end_at_the_sign_in_page(provider: Provider) -> None:
+    make_user("alice")
     client = Client()
     there = client.post("/accounts/provider/sso/login/")
     asked = {name: values[0] for name, values in parse_qs(urlsplit(there["Location"]).query).items()}
