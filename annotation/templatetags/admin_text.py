@@ -17,12 +17,13 @@ from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment
 from corpus.search import text
 from corpus.url_fetch.problems import describe_problem
-from judges.costs.accounting import Paid, format_price
+from judges.costs.accounting import Paid, format_hours, format_price
 
 register = template.Library()
 register.filter("lang", text.detect_language)
 register.filter("dir", text.text_direction)
 register.filter("dollars", format_price)
+register.filter("working_time", format_hours)
 register.filter("fetch_problem", describe_problem)
 _BLOCK = re.compile(r"\n[ \t]*\n")
 _BULLET = re.compile(r"[-*•]\s+")

@@ -19,6 +19,18 @@ def format_price(price: float | None) -> str:
     return "" if price is None else f"${price:.6f}".rstrip("0").rstrip(".")
 
 
+def format_hours(hours: float) -> str:
+    """Format working time: below an hour in whole minutes, at least one where anybody worked.
+
+    >>> [format_hours(hours) for hours in (0, 0.001, 0.05, 0.995, 12.34)]
+    ['0 min', '1 min', '3 min', '1.0 h', '12.3 h']
+    """
+    minutes = max(1, round(hours * 60)) if hours > 0 else 0
+    if minutes < 60:
+        return _("%(value)s min") % {"value": minutes}
+    return _("%(value)s h") % {"value": f"{max(hours, 1):,.1f}"}
+
+
 @dataclass(frozen=True, slots=True)
 class Paid:
     """An amount: the sum of the known costs, None if none is known, and a description of what is missing from it."""

@@ -16,7 +16,7 @@ from annotation.work.queue.judging_time import median_seconds
 from corpus.models import Collection
 from judges.campaigns import selectors
 from judges.costs import counters, ledger
-from judges.costs.accounting import Paid, of_status
+from judges.costs.accounting import Paid, format_hours, of_status
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
 from judges.costs.ledger import LedgerRow, Sum
 from judges.domain.audits import OVERLAP
@@ -61,8 +61,8 @@ class HumanCost:
             reason = _("no time recorded for %(judgments)s judgments")
             return Paid(None, (reason % {"judgments": f"{judgments:,}"},))
         if self.hourly_rate is None:
-            reason = _("%(hours)s hours of people's work without an hourly rate")
-            return Paid(None, (reason % {"hours": f"{self.hours:,.1f}"},))
+            reason = _("%(time)s of people's work without an hourly rate")
+            return Paid(None, (reason % {"time": format_hours(self.hours)},))
         return Paid(self.hours * self.hourly_rate)
 
 

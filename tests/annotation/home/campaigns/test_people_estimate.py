@@ -8,6 +8,7 @@ from corpus.models import Collection
 from judges.campaigns.configurations import build_configuration
 from judges.campaigns.options import JUDGING
 from judges.costs import counters
+from judges.costs.accounting import format_hours
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
@@ -63,7 +64,7 @@ def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client,
     response = client.post("/c/books/campaigns/start/", START)
     people = response.context["people"]
     assert response.status_code == 200 and (people.pairs, people.judgments) == (10, 20)
-    assert "25.0%" in response.content.decode() and f"{people.hours:.1f} h" in response.content.decode()
+    assert "25.0%" in response.content.decode() and format_hours(people.hours) in response.content.decode()
     assert Campaign.objects.count() == 1, "nothing was started"
 
 

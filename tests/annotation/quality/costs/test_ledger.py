@@ -134,7 +134,7 @@ def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> No
     Collection.objects.update(hourly_rate=None)
     without = cost_report(Campaign.objects.get())
     assert without.people.paid.usd is None
-    assert [text.split()[0] for text in without.together.missing] == ["8", "0.1"], "calls, and hours"
+    assert [text.split()[0] for text in without.together.missing] == ["8", "3"], "calls, and minutes"
 
 
 def test_cost_per_correct_label_against_gold_and_by_audits(books: Collection) -> None:

@@ -92,14 +92,14 @@ def test_a_cell_without_pairs_and_one_without_meaning_open_none(campaign: Campai
 def test_the_simulator_answers_cost_hours_and_expected_error(campaign: Campaign, charlie: Client) -> None:
     at_first = words(get(charlie, "/c/books/policies/?seconds=20&rate=36"))
     # 9, 6 and 8 are handed over: 3 pairs, 6 judgments of 20 s; of the seven kept labels one (3) is wrong.
-    assert "3 of 10 pairs (30.0%)" in at_first and "6 judgments 0.0 hours $1.20" in at_first
+    assert "3 of 10 pairs (30.0%)" in at_first and "6 judgments 2 min $1.20" in at_first
     assert "automatic labels: 14.3%" in at_first
     handed = "&".join(f"hand={key}" for key in ("1y.3-2", "1n.3-2", "2n.3-2", "open.1-4"))
     asked = words(get(charlie, f"/c/books/policies/?simulate=1&seconds=3600&rate=10&{handed}"))
-    assert "4 of 10 pairs (40.0%)" in asked and "8 judgments 8.0 hours $80.00" in asked
+    assert "4 of 10 pairs (40.0%)" in asked and "8 judgments 8.0 h $80.00" in asked
     assert "automatic labels: 0.0%" in asked
     nobody = words(get(charlie, "/c/books/policies/?simulate=1"))
-    assert "0 of 10 pairs (0.0%)" in nobody and "0 judgments 0.0 hours $0.00" in nobody
+    assert "0 of 10 pairs (0.0%)" in nobody and "0 judgments 0 min $0.00" in nobody
     assert "automatic labels: 30.0%" in nobody
     unknown = words(get(charlie, "/c/books/policies/?seconds=abc&rate=-1&simulate=1&hand=1y.5-0&hand=nothing"))
     assert "1 of 10 pairs (10.0%)" in unknown and "hours unknown cost unknown" in unknown

@@ -58,6 +58,20 @@ def test_narrow_the_query_six_lines_and_the_grades_are_in_sight(page):
     assert seen["lines"] >= 6
 
 
+@pytest.mark.parametrize("page", [PHONE, desktop(1440, 900)], indirect=True, ids=["phone", "desktop"])
+def test_what_is_done_and_left_stays_in_one_line_with_the_saved_answer(page):
+    item = page.locator("#desk").get_attribute("data-item")
+    page.keyboard.press("1")
+    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
+    said, counter = page.locator(".counts .said"), page.locator(".counts > p").first
+    said.wait_for()
+    assert " ".join(counter.inner_text().split()) == "1 today · 2 left"
+    boxes = [counter.bounding_box(), said.bounding_box()]
+    assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"] and boxes[1]["x"] + boxes[1]["width"] <= 1440
+    assert abs(sum((-1) ** n * (box["y"] + box["height"] / 2) for n, box in enumerate(boxes))) < 8, "one line"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("page", [PHONE], indirect=True)
 def test_on_a_phone_the_query_folds_to_a_line_that_opens(page):
     drawn = "() => getComputedStyle(document.querySelector('.question')).clipPath"
