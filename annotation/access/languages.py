@@ -1,19 +1,21 @@
-"""Language and appearance of pages: from the account, else from a cookie on this device, else from the browser.
+"""Language, appearance and time zone of pages: from the account, else from this device's cookie or browser.
 
 The source is in English; the other languages are in locale/, and docs/annotators.md says how to add
-one. CSV files, which are for programs, are always in English.
+one. CSV files, which are for programs, are always in English and UTC. The browser's zone comes as a cookie
+(static/js/zone.js).
 """
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import get_language, gettext, trans_real
 
@@ -36,12 +38,17 @@ DEEPEST = 3  # The depth of messages inside messages: a file and line, the probl
 
 
 class LanguageMiddleware(LocaleMiddleware):
-    """Activate the device's language for every request; `speak_to` activates the language of an account."""
+    """Activate the device's language and zone for every request; `speak_to` activates those of an account."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
         if is_for_programs(request):
             translation.activate(settings.LANGUAGE_CODE)
+        _activate_zone(request.COOKIES.get("zone", ""), request)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        timezone.deactivate()
+        return super().process_response(request, response)
 
 
 def is_for_programs(request: HttpRequest) -> bool:
@@ -50,9 +57,30 @@ def is_for_programs(request: HttpRequest) -> bool:
 
 
 def speak_to(user: User, request: HttpRequest) -> None:
-    """Activate the language of the account for this request, except for files for programs."""
+    """Activate the language and zone of the account for this request, except for files for programs."""
     if user.language in CODES and user.language != translation.get_language() and not is_for_programs(request):
         translation.activate(user.language)
+    _activate_zone(user.display.get("zone", ""), request)
+
+
+def _activate_zone(name: str, request: HttpRequest) -> None:
+    if (zone := _find_zone(name)) is not None and not is_for_programs(request):
+        timezone.activate(zone)
+
+
+@lru_cache(maxsize=1_000)  # The names come from visitors.
+def _find_zone(name: str) -> ZoneInfo | None:
+    try:
+        # Not the shared object, so that a reader's zone is told from the site's even where they are the same.
+        return ZoneInfo.no_cache(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+@cache
+def list_zones() -> list[str]:
+    """Return the names of the time zones that an account may choose, like "Europe/Berlin"."""
+    return sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
 
 
 def save_display_choice(user: User | None, response: HttpResponseBase, choices: Mapping[str, str]) -> None:
@@ -64,6 +92,9 @@ def save_display_choice(user: User | None, response: HttpResponseBase, choices: 
     looks = {name: choices[name] for name, offered in LOOKS.items() if choices.get(name) in offered}
     for name, value in looks.items():
         _set_choice_cookie(response, name, value)
+    # Empty: the zone of each device, whose cookie the browser writes.
+    if (zone := choices.get("zone")) is not None and (not zone or zone in list_zones()):
+        looks["zone"] = zone
     if user is not None and looks:
         changes["display"] = {**user.display, **looks}
     if user is not None and changes:

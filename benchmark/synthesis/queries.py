@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from benchmark.models import Synthesis, SyntheticBundle
@@ -25,6 +24,7 @@ from corpus.formats.files import FileSource
 from corpus.formats.json_objects import json_lines
 from corpus.importing.made_rows import import_rows
 from corpus.models import Collection, Document, Query
+from corpus.reader_time import format_time
 from corpus.search.bm25 import index_for
 from judges.conversations.requests import Conversation, ConversationStep
 from judges.domain.verdicts import NoVerdict
@@ -61,7 +61,7 @@ def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
         # Queries that a model wrote are not rewritten again.
         if manifest.get("format") not in WITH_QUERY_IDS or manifest.get("synthetic"):
             continue
-        label_values = {"self": date_format(exported_at, "MONTH_DAY_TIME_FORMAT"), "format": manifest["format"]}
+        label_values = {"self": format_time(exported_at, "MONTH_DAY_TIME_FORMAT"), "format": manifest["format"]}
         label_values |= {name: f"{manifest.get('counts', {}).get(name, 0):,}" for name in ("rows", "queries")}
         label = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries") % label_values
         training_sets.append((folder, label))

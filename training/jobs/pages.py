@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from redis.exceptions import RedisError
@@ -15,6 +14,7 @@ from redis.exceptions import RedisError
 from charts import Bar, Chart, Dot, draw_bars, draw_lines, draw_scatter
 from corpus.collections.exported_sets import read_manifests
 from corpus.models import Collection
+from corpus.reader_time import format_time
 from jobs import workers
 from store.files import exists, fetch
 from training.jobs import rollouts, worker_pool
@@ -115,7 +115,7 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
             label = _("%(self)s: format %(format)s, %(rows)s synthetic queries")
         label %= {
             "format": export_format,
-            "self": date_format(created_at, "MONTH_DAY_TIME_FORMAT"),
+            "self": format_time(created_at, "MONTH_DAY_TIME_FORMAT"),
             "rows": f"{counts.get('rows', 0):,}",
             "queries": f"{counts.get('queries', 0):,}",
             "teacher": (manifest.get("options") or {}).get("teacher") or "none",

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.urls import reverse
-from django.utils import formats, timezone
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.home.campaigns.selectors import find_failing_since, read_accounts
@@ -14,6 +14,7 @@ from annotation.quality.label_quality.canaries import CanaryResult
 from annotation.quality.label_quality.loading import LabelQuality
 from annotation.work.quality_control import onboarding
 from corpus.models import Collection
+from corpus.reader_time import format_time
 from judges.campaigns.judge_reports import join_reports, judge_reports
 from judges.domain.audits import OVERLAP
 from judges.models import Campaign
@@ -95,7 +96,7 @@ def list_attention(
         for account in read_accounts(campaign):
             since = find_failing_since(campaign, account.judge_ids) if account.state.errors else None
             if since is not None and (timezone.now() - since).total_seconds() >= SILENT_S:
-                words = formats.date_format(timezone.localtime(since), "SECONDS_FORMAT")
+                words = format_time(since, "SECONDS_FORMAT")
                 items.append(AttentionItem("silent", campaigns, name=account.state.name, words=words))
     for canary_result in canary_results:
         if canary_result.raises_alarm:

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -232,4 +231,5 @@ def _state_query(overview: CollectionOverview, state: str) -> str:
 
 
 def _format_time(time: datetime) -> str:
-    return f"{timezone.localtime(time):%Y-%m-%d %H:%M}"
+    # In files, too, which are for readers in all zones.
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Assignment, Membership, Role, User
 from annotation.work.queue.skipped import skipped_by_all
 from corpus.models import Collection, Item, Label
+from corpus.reader_time import start_of_site_day
 from judges.campaigns import selectors
 from judges.campaigns.pair_states import IMPORTED, PairState, PairStates, recent_states
 from judges.models import Campaign, Work
@@ -56,7 +57,7 @@ def own_work(membership: Membership) -> dict[str, Any]:
     """Count an annotator's work for their home page, in three statements."""
     State = Assignment.State
     # "Today" is the day in the site's time zone (TIME_ZONE).
-    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = start_of_site_day()
     assignments = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
     counts = membership.assignments.aggregate(

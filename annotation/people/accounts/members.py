@@ -17,6 +17,7 @@ from annotation.work.queue.undo import end_lease
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Assessor, Collection
+from corpus.reader_time import start_of_site_day
 
 INVITATION_DAYS = 14
 
@@ -25,7 +26,7 @@ def list_members(collection: Collection) -> QuerySet[Membership]:
     """Return all members by name, also past ones, with the counts of their judgments, `judged` and `today`."""
     done = Assignment.judgments("assignments__")
     # In the time zone of the site, as on the annotators' pages.
-    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = start_of_site_day()
     return (
         collection.memberships.select_related("user")
         .annotate(

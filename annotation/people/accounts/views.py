@@ -57,6 +57,8 @@ def _render_account(
         "provider": single_sign_on.name_of_provider(),
         "connection": SocialAccount.objects.filter(user=scope.user).first() if settings.OIDC_URL else None,
         "mail": mail,
+        "zone": request.COOKIES.get("zone", ""),
+        "zones": languages.list_zones(),
     }
     return render(request, "accounts/account.html", context, status=status)
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import Min, Q
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from annotation.models.self_checks import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
+from corpus.reader_time import format_time
 from jobs import background, notifications, workers
 from jobs.connections import without_connection
 from judges.campaigns.configurations import find_panel
@@ -41,7 +41,7 @@ class SelfCheckState:
         """The result of the self-check in a few words."""
         if self.row is None:
             return _("not checked yet")
-        findings, date = self.row.findings, date_format(self.row.created_at, "SHORT_DATE_FORMAT")
+        findings, date = self.row.findings, format_time(self.row.created_at, "SHORT_DATE_FORMAT")
         if not self.row.passes:
             return _("failed on %(when)s: %(problems)s") % {"when": date, "problems": "; ".join(findings["problems"])}
         order = _("%(right)s of %(all)s in the expected order") % {

@@ -38,6 +38,16 @@ def sign_in(page, username: str, password: str = "") -> None:
     page.wait_for_url(lambda url: "/accounts/login/" not in url)
 
 
+def test_times_are_in_the_browsers_zone_from_the_first_page_on(new_page):
+    with_password(make_member(make_collection("birds"), "charlie", Role.ADMIN).user)
+    page = new_page(timezone_id="Asia/Kathmandu")
+    sign_in(page, "charlie")
+    page.goto("/c/birds/audit-log/")
+    time = page.locator("time").first
+    exact = time.get_attribute("title")
+    assert exact.endswith(" UTC+05:45") and time.inner_text() == exact.removesuffix(" UTC+05:45")
+
+
 def test_an_invitation_leads_from_the_admins_page_to_the_collection(new_page, violations, console):
     birds = make_collection("birds", title="Birds")
     admin = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
