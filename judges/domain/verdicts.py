@@ -10,6 +10,7 @@ A judge's version may relax three of these rules, for models that do not enforce
 
 import json
 import re
+import zlib
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -187,3 +188,12 @@ def unwrap_answer(text: str, wrapping: str) -> tuple[str, str]:
         inner_text = fenced[1].strip(WHITESPACE) if fenced else ""
         answer = inner_text if inner_text.startswith("{") else answer
     return answer, reasoning
+
+
+def repeats_itself(text: str) -> bool:
+    """Return whether a cut answer ends in a loop: its last 2,000 characters pack into less than an eighth.
+
+    Answers that do not repeat themselves pack into a quarter or more.
+    """
+    tail = text[-2000:].encode()
+    return len(tail) >= 200 and len(zlib.compress(tail)) * 8 < len(tail)

@@ -227,6 +227,8 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
         if thoughts and not _unusable_reason(first, lenient, thoughts):
             return _("its answer stands in its reasoning field: start the server without a reasoning parser")
         words = _("its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: raise max_output_tokens")
+        if verdicts.repeats_itself(reply.text):
+            words = _("its answer repeats itself until it is cut at %(now)s tokens: set a repetition penalty")
         if not reply.truncated:
             words = _("it thought and gave no answer; max_output_tokens is %(now)s")
         return words % {"now": judge.max_output_tokens, "thoughts": reply.usage.reasoning}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.domain.verdicts import NoVerdict, OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
+from judges.domain.verdicts import NoVerdict, OutOfRange, Unparsed, Unusable, parse_turn, parse_vote, repeats_itself
 from judges.records import Turn
 
 DOCUMENT = "A mapping maps hashable values. It is mutable."
@@ -176,3 +176,15 @@ def test_a_turn_needs_its_quotes_and_a_vote_has_none():
         parse_turn(_turn(reference=...), DOCUMENT)
     with pytest.raises(Unparsed, match="not asked for"):
         parse_vote(_turn())
+
+
+def test_an_answer_that_ends_in_a_loop_repeats_itself():
+    prose = " ".join(f"Section {number}: {DOCUMENT[number % 20 :]}" for number in range(7))
+    thought = "The document gives the temperature at which water boils, and so it answers the query. "
+    assert repeats_itself('{"reference": [' + '"It is mutable.", ' * 40)
+    assert repeats_itself(prose + thought * 24) and repeats_itself('{"reason": "' + "\n" * 300)
+    paragraph = "".join(
+        f"In case {number} the wing of {number * 37 % 91} feet has a lift of {number * 7919 % 997} pounds. "
+        for number in range(40)
+    )
+    assert not repeats_itself(paragraph) and not repeats_itself(thought * 2)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judges.engine.answers import Decision, SentCall
-from judges.engine.rows import NO_ANSWER
+from judges.engine.rows import NO_ANSWER, AttemptRow
 from judges.errors import BadAnswer
 from judges.providers import close_providers, open_provider
 from judges.providers.openai import join_stream
@@ -17,7 +17,7 @@ from tests.modelserver.fixtures import LocalModels
 YES = '{"response": "yes", "reason": "It does."}'
 
 
-def decided(judge: Judge, body: Body) -> Decision:
+def ended(judge: Judge, body: Body) -> tuple[Decision, AttemptRow]:
     async def read() -> Reply:
         try:
             return open_provider(judge).meaning(body, judge)
@@ -26,12 +26,16 @@ def decided(judge: Judge, body: Body) -> Decision:
 
     row = {**NO_ANSWER, "role": "vote", "documents": 0}
     sent = SentCall(row, judge, "text", None, strict=False, may_repair=True, messages="")
-    return sent.ended(asyncio.run(read()))[0]
+    return sent.ended(asyncio.run(read()))
 
 
-def chat(finish: object) -> dict[str, Any]:
+def decided(judge: Judge, body: Body) -> Decision:
+    return ended(judge, body)[0]
+
+
+def chat(finish: object, text: str = YES) -> dict[str, Any]:
     counts = {"prompt_tokens": 9, "completion_tokens": 9}
-    return {"choices": [{"message": {"content": YES}, "finish_reason": finish}], "usage": counts, "model": "m"}
+    return {"choices": [{"message": {"content": text}, "finish_reason": finish}], "usage": counts, "model": "m"}
 
 
 SEPARATORS = ("\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e")
@@ -76,3 +80,10 @@ def test_a_stream_that_is_cut_before_its_end_is_no_label(model_server: LocalMode
     for end in range(1, len(whole) - len("data: [DONE]\n\n")):
         found = join_stream(whole[:end])
         assert not found or found.get("error") or found["choices"][0].get("finish_reason") == "stop", whole[:end]
+
+
+@pytest.mark.parametrize(("text", "remedy"), [(YES[:-2], "raise it"), ("It is mutable. " * 60, "it repeats itself")])
+def test_a_cut_answer_says_whether_more_tokens_would_help(model_server: LocalModels, text: str, remedy: str) -> None:
+    body = Body(200, json.dumps(chat("length", text)))
+    _, row = ended(model_server.judge("m"), body)
+    assert row.row["outcome"] == "truncated" and remedy in row.row["error"]
