@@ -10,6 +10,7 @@ from corpus.errors import BadInput
 from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
 from judges.panels.judges_file import JudgesFile
+from judges.panels.panel_table import PanelSettings
 from judges.providers import require_extra
 
 LOCK = 0x6A75_6467  # Key of the advisory lock under which one file at a time is stored.
@@ -20,8 +21,9 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
     """Store the file's judges and panel, and make the panel the default. Storing a file twice changes nothing.
 
     Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name", "change"}}, and
-    "prices" if the file has some. Judges and prices that the file does not name stay as they are. Raises BadInput for
-    a provider whose packages are missing.
+    "prices" if the file has some. A file without a panel leaves the default panel as it is, and "panel" is None.
+    Judges and prices that the file does not name stay as they are. Raises BadInput for a provider whose packages are
+    missing.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -48,16 +50,19 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
             source="file",
         )
         prices.append({"provider": price_entry.provider, "model": price_entry.model, "change": change})
-    fields = {**file.panel.model_dump(), "is_default": True}
-    existing_panel = Panel.objects.filter(name=file.panel.name).first()
-    if existing_panel and all(getattr(existing_panel, name) == value for name, value in fields.items()):
-        panel_change = "unchanged"
-    else:
-        Panel.objects.filter(is_default=True).update(is_default=False)
-        Panel.objects.update_or_create(name=file.panel.name, defaults=fields)
-        panel_change = "changed" if existing_panel else "new"
-    panel = {"name": file.panel.name, "change": panel_change}
+    panel = _store_panel(file.panel) if file.panel else None
     return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
+
+
+def _store_panel(panel: PanelSettings) -> dict[str, str]:
+    """Make the panel the default of new campaigns; return its name and its change."""
+    fields = {**panel.model_dump(), "is_default": True}
+    stored = Panel.objects.filter(name=panel.name).first()
+    if stored and all(getattr(stored, name) == value for name, value in fields.items()):
+        return {"name": panel.name, "change": "unchanged"}
+    Panel.objects.filter(is_default=True).update(is_default=False)
+    Panel.objects.update_or_create(name=panel.name, defaults=fields)
+    return {"name": panel.name, "change": "changed" if stored else "new"}
 
 
 def has_key(variable: str) -> bool:

@@ -11,7 +11,7 @@ from corpus.formats.files import read_text
 from corpus.importing.toml_files import TomlTable, problem, read_toml
 from judges.costs.price_entries import ModelPrice
 from judges.panels.judge_keys import JudgeTable
-from judges.panels.panel_table import PanelSettings, check_members, only_voter
+from judges.panels.panel_table import PanelSettings, check_members, usual_panel
 from judges.records import JudgeSettings
 
 
@@ -20,7 +20,7 @@ class JudgesFile:
     """A consistent file: every member of the panel is one of its judges."""
 
     judges: tuple[JudgeSettings, ...]
-    panel: PanelSettings
+    panel: PanelSettings | None  # None: no judge of it judges pairs; it has embedders or web searches only.
     prices: tuple[ModelPrice, ...] = ()
 
 
@@ -48,8 +48,9 @@ class JudgesTables(TomlTable):
     def file(self) -> JudgesFile:
         """Return judges, panel and prices. Raises the problem of a panel that does not fit its judges."""
         judges = tuple(judge.entry() for judge in self.judge)
-        panel = self.panel or PanelSettings(ensemble=[only_voter(judges)])
-        check_members(panel, {judge.name: judge for judge in judges})
+        panel = self.panel or usual_panel(judges)
+        if panel:
+            check_members(panel, {judge.name: judge for judge in judges})
         return JudgesFile(judges, panel, tuple(self.price))
 
 

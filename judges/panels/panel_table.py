@@ -73,18 +73,21 @@ class PanelSettings(TomlTable):
         return self
 
 
-def only_voter(judges: Sequence[JudgeSettings]) -> str:
-    """Return the name of the only judge in a file without a panel. Raises a problem if there are none or several."""
+def usual_panel(judges: Sequence[JudgeSettings]) -> PanelSettings | None:
+    """Return the panel of a file that names none: its only judge that judges, or None if it has none that does.
+
+    Raises a problem if there are several.
+    """
     voters = [judge.name for judge in judges if judge.preset.judges]
     if not voters:
-        raise problem(_("makes vectors only, and no judge of this file votes: add one that judges"), "judge")
+        return None
     if len(voters) != 1:
         words = _(
             "is missing: with one judge it may be left out, here are %(n)s; write [panel] with ensemble = "
             "[...] (who votes), debate = [...] (two who debate), or both"
         )
         raise problem(words % {"n": len(voters)}, "panel")
-    return voters[0]
+    return PanelSettings(ensemble=voters)
 
 
 def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> None:

@@ -53,7 +53,7 @@ def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
         with transaction.atomic():
             file, changes = load_judges_text(complete_text, name)
             changed = [judge["name"] for judge in changes["judges"] if judge["change"] != "unchanged"]
-            record(scope, "judges.configured", panel=file.panel.name, judges=changed)
+            record(scope, "judges.configured", panel=file.panel.name if file.panel else "", judges=changed)
     except BadInput as error:
         # An uploaded text is shown, so that it can be corrected; a model to append stays only in its fields.
         form = form.with_text(text)

@@ -106,7 +106,10 @@ class Command(QuorumCommand):
         """Return the offline panel, or that of the judges file once the user has confirmed its cost."""
         if judges_file is None:
             return "offline"
-        panel = str(store_judges_file(read(judges_file))["panel"]["name"])
+        file = read(judges_file)
+        if file.panel is None:
+            raise BadInput(f"{judges_file.name}: no judge of this file judges pairs: add one that does")
+        panel = str(store_judges_file(file)["panel"]["name"])
         line = demo.estimate_line(collection, panel)
         if line is None:
             return panel

@@ -1,5 +1,6 @@
 """`configure_judges F`: load a judges file, and make its panel the default of new campaigns."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from judges.campaigns.configurations import Policy, describe_panel
 from judges.domain.copies import copy_groups, number_names, why_alike
 from judges.panels.configuration import has_key, store_judges_file
 from judges.panels.judges_file import JudgesFile, read
+from judges.panels.panel_table import PanelSettings
+from judges.records import JudgeSettings
 
 
 class Command(QuorumCommand):
@@ -34,12 +37,18 @@ class Command(QuorumCommand):
                 self.say(
                     f"The environment variable {variable} is not set here: set it to the API key where judges run."
                 )
-        panel = document["panel"]
-        self.say(
-            f"Panel {panel['name']}: {panel['change']}; it is the default of new campaigns. {_describe_panel(file)}"
-        )
+        if file.panel:
+            self.describe(file, file.panel, document["panel"]["change"])
+        else:
+            self.say("No judge of this file judges pairs, so that it makes no panel: the default panel stays as it is.")
+        self.say("Try every judge with one call: manage.py check_judges")
+        return document
+
+    def describe(self, file: JudgesFile, panel: PanelSettings, change: str) -> None:
+        """Say who is on the panel, and warn of voters that are one model."""
         judges = {judge.name: judge for judge in file.judges}
-        voters = [judges[name] for name in file.panel.ensemble]
+        self.say(f"Panel {panel.name}: {change}; it is the default of new campaigns. {_describe_panel(panel, judges)}")
+        voters = [judges[name] for name in panel.ensemble]
         for indexes in copy_groups(voters):
             if reason := why_alike(voters[indexes[0]]):
                 names = ", ".join(voters[index].name for index in indexes)
@@ -47,13 +56,10 @@ class Command(QuorumCommand):
                     f"{names} are one model with the same parameters, and would answer alike: together they say no "
                     f"more than one of them ({reason})."
                 )
-        self.say("Try every judge with one call: manage.py check_judges")
-        return document
 
 
-def _describe_panel(file: JudgesFile) -> str:
+def _describe_panel(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> str:
     """Describe the panel's debaters and voters, and how many votes decide."""
-    panel, judges = file.panel, {judge.name: judge for judge in file.judges}
     debate = f"{' and '.join(panel.debate)} debate" if panel.debate else "Nobody debates"
     if not panel.ensemble:
         return f"{debate}, nobody votes."

@@ -261,7 +261,13 @@ def test_configure_judges_warns_of_voters_that_are_one_judge_under_several_names
     assert "alike" not in configured(tmp_path, judges("a", "b", "c") + voting)
 
 
-def test_a_file_without_a_judge_that_votes_says_so() -> None:
+def test_a_file_of_an_embedder_alone_is_loaded_and_leaves_the_default_panel(db: None, tmp_path: Path) -> None:
     vectors = '[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "v"\nbase_url = "http://h/v1"'
-    with pytest.raises(BadInput, match="makes vectors only"):
-        parse(vectors)
+    told = configured(tmp_path, vectors)
+    assert "v: new, version 1" in told and "No judge of this file judges pairs" in told
+    assert not Panel.objects.filter(name="main").exists()
+    configured(tmp_path, judges("a"))
+    configured(tmp_path, vectors)
+    assert Panel.objects.get(is_default=True).ensemble == ["a"]
+    with pytest.raises(BadInput, match='names "v", which makes vectors'):
+        parse(vectors + '\n[panel]\nensemble = ["v"]')
