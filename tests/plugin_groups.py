@@ -73,7 +73,7 @@ def needs_database(item: pytest.Item) -> bool:
 
 
 def group_of(item: pytest.Item) -> str:
-    """Those that ask llama.cpp are one group, and those that need the standing worker.
+    """Of a file, those that ask llama.cpp are one group; of all files, those that need the standing worker.
 
     Of any other file those with a fixture of the module are one.
     """
@@ -82,7 +82,7 @@ def group_of(item: pytest.Item) -> str:
     if found is None:
         return ""
     if "llama_server" in found.names_closure:
-        return f"llama-server{apart}"
+        return f"{item.path.stem}-llama-server{apart}"
     if STANDING in found.names_closure:
         return f"a-worker{apart}"
     shares = any(one[-1].scope == "module" for one in found.name2fixturedefs.values())

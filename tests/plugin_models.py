@@ -1,7 +1,8 @@
 """Tests that ask real models out of wheels: mark them, and say so where the models are not installed.
 
 A test is one of them by the fixtures it takes (tests.models.fixtures). They are a part of the second stage that
-`.ci/run` runs on its own. Those that ask `llama_server` are one group: a run has one such server.
+`.ci/run` runs on its own. Those of a file that ask `llama_server` are one group, and each process of xdist has one such
+server: both cores are busy to the end.
 """
 
 import os

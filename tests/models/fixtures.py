@@ -107,6 +107,6 @@ def _llama_server_process(smollm_gguf: Path, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def llama_server(_llama_server_process: RealServer) -> RealServer:
-    """SmolLM2-135M-Instruct behind llama.cpp, one process for all tests of a run; killed or not, it runs again."""
+    """SmolLM2-135M-Instruct behind llama.cpp, one server for all tests of a process; killed or not, it runs again."""
     _llama_server_process.restore()
     return _llama_server_process
