@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
@@ -25,6 +26,27 @@ HOW = (
     gettext_noop("- Read the text before the debate. Both sides argue as well as they can, and each may be wrong."),
     gettext_noop("- If you cannot decide, flag the pair and explain why. If you cannot read it, skip it."),
 )
+
+# Texts to begin with, each with two worked examples, in guideline_templates/ in every language of the site.
+TEMPLATES = {
+    "web": gettext_noop("Web search"),
+    "rag": gettext_noop("Answering questions from passages (RAG)"),
+    "products": gettext_noop("Product search"),
+    "literature": gettext_noop("Literature search"),
+}
+
+
+def template_text(rubric: Rubric, name: str, language: str) -> str:
+    """Return a text to begin with, in a language of the site, around the definition of relevance.
+
+    Raises KeyError for a name that is not in TEMPLATES, or another language.
+    """
+    if name not in TEMPLATES or language not in dict(settings.LANGUAGES):
+        raise KeyError(name)
+    path = Path(__file__).with_name("guideline_templates") / f"{name}.{language}.txt"
+    with override(language):
+        definition = translate_lines(relevance_definition(rubric))
+    return path.read_text(encoding="utf-8").replace("{definition}", definition)
 
 
 def relevance_definition(rubric: Rubric) -> str:

@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings as site_settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -25,7 +26,7 @@ WORK_OPTIONS = (
     "grade_names", "daily_target", "markdown", "long_documents",
 )  # fmt: skip
 
-
+LANGUAGES = site_settings.LANGUAGES
 PRESET = ("preset",)
 
 
@@ -123,7 +124,10 @@ def _change_settings(request: HttpRequest, scope: Scope, name: str, form: Action
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
-    """Edit the guidelines or the instruction, with a preview and earlier versions."""
+    """Edit the guidelines or the instruction, with a preview and earlier versions.
+
+    `?version=3` begins with an earlier version, `?template=web.en` with a template: name and language.
+    """
     editor = services.EDITORS[kind]
     version, text = editor.current(scope.collection)
     # `version` in the URL shows an earlier version; saving makes it the newest.
@@ -131,6 +135,9 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     if requested.isdecimal():
         earlier = editor.versions(scope.collection).filter(version=int(requested))
         shown_text = earlier.values_list("text", flat=True).first() or text
+    template, _dot, language = request.GET.get("template", "").partition(".")
+    if kind == "guidelines" and template in guidelines.TEMPLATES and language in dict(LANGUAGES):
+        shown_text = guidelines.template_text(scope.collection.relevance, template, language)
     form = TextForm(
         request.POST or None,
         label=_(editor.label),
@@ -164,5 +171,7 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
         "previewed": request.method == "POST" and not is_saving,
         "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
         "departs": kind == "guidelines" and not guidelines.follows_definition(scope.collection),
+        "templates": guidelines.TEMPLATES.items() if kind == "guidelines" else (),
+        "languages": LANGUAGES,
     }
     return render(request, "data/text_editor.html", context, status=422 if is_saving else 200)
