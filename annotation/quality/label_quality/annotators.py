@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
+from django.conf import settings
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -17,7 +18,7 @@ from annotation.agreement.proportions import share_statistic
 from annotation.agreement.resampling import MISSING, group_patterns
 from annotation.models import Assignment, Membership
 from annotation.quality.label_quality.kappas import BinaryVotes, read_binary_votes
-from annotation.quality.label_quality.records import PersonQuality, missing_statistic
+from annotation.quality.label_quality.records import MonthQuality, PersonQuality, missing_statistic
 from corpus.models import Assessor, Collection
 from store.sql import read_sql
 
@@ -70,17 +71,36 @@ def measure_annotators(collection: Collection, votes: BinaryVotes | None = None)
     usual_ms = median(medians) if medians else None
     accuracies = estimate_accuracies(votes or read_binary_votes(collection))
     people = [
-        _person_quality(member, tally_of.get(member.assessor_id, AnnotatorTally()), usual_ms, accuracies)
+        _person_quality(member, tally_of.get((member.assessor_id, 0), AnnotatorTally()), usual_ms, accuracies)
         for member in members
     ]
     # A member without any work has no quality to show.
     return [person for person in people if person.judged or person.skips or person.flags or person.checks]
 
 
+def measure_months(collection: Collection) -> list[MonthQuality]:
+    """Measure everyone's accuracy on gold and agreement with the others, month by month, newest month first."""
+    members = dict(Membership.objects.filter(collection=collection).values_list("assessor", "pk"))
+    tallies = _tally_judgments(collection, monthly=True)
+    return [
+        MonthQuality(
+            membership=members[assessor],
+            month=f"{month // 12}-{month % 12 + 1:02}",
+            gold=share_statistic(tally.gold, NO_GOLD),
+            majority=share_statistic(_equal_to_majority(tally), NOBODY_ELSE),
+        )
+        for (assessor, month), tally in sorted(tallies.items(), key=lambda row: (-row[0][1], row[0][0]))
+        if assessor in members
+    ]
+
+
+def _equal_to_majority(tally: AnnotatorTally) -> list[bool]:
+    return [own == majority for own, majority in zip(tally.own, tally.others, strict=True)]
+
+
 def _person_quality(
     member: Membership, tally: AnnotatorTally, usual_ms: float | None, accuracies: dict[int, float]
 ) -> PersonQuality:
-    equal = [own == majority for own, majority in zip(tally.own, tally.others, strict=True)]
     kappa = missing_statistic(NOBODY_ELSE)
     if tally.own:
         grades = np.array([tally.own, tally.others], dtype=np.int16)
@@ -91,7 +111,7 @@ def _person_quality(
         active=member.is_active,
         judged=tally.judged,
         seconds=median(tally.milliseconds) / 1000 if tally.milliseconds else None,
-        majority=share_statistic(equal, NOBODY_ELSE),
+        majority=share_statistic(_equal_to_majority(tally), NOBODY_ELSE),
         gold=share_statistic(tally.gold, NO_GOLD),
         kappa=kappa,
         prevalence=tally.relevant / tally.judged if tally.judged else None,
@@ -140,8 +160,10 @@ def list_alarms(person: PersonQuality, usual_ms: float | None) -> Iterator[str]:
         yield _("self-consistency of only %(same)s on repeated pairs") % {"same": f"{intra.value:.0%}"}
 
 
-def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
-    """Tally judgments by assessor, without adjudications: an adjudicator sees everyone's answers.
+def _tally_judgments(collection: Collection, *, monthly: bool = False) -> dict[tuple[int, int], AnnotatorTally]:
+    """Tally judgments by assessor and, if `monthly`, month (else 0), without adjudications.
+
+    An adjudicator sees everyone's answers.
 
     1. Read the first judgment of each member on each task.
     2. Count the votes on each task, and remember each first answer.
@@ -149,19 +171,20 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
     4. Count times that are far from the usual one.
     """
     mark = collection.relevant_from
-    judgments = fetch_columns(READ_JUDGMENTS, collection=collection.pk, missing=MISSING).tolist()
+    values = {"collection": collection.pk, "missing": MISSING, "zone": settings.TIME_ZONE}
+    judgments = fetch_columns(READ_JUDGMENTS, **values).tolist()
     rows = [(*row, grade >= mark) for *row, grade, _reference in judgments]
     gold = {pair: grade >= mark for _assessor, _task, pair, *_rest, grade in judgments if grade != MISSING}
     task_votes: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     first_answers: dict[tuple[int, int], bool] = {}
-    for assessor, task, pair, _ms, kind, relevant in rows:
+    for assessor, task, pair, _ms, _month, kind, relevant in rows:
         # Only ordinary work makes the majority: a check or repeat would be a second vote.
         if kind == ORDINARY:
             task_votes[task][relevant] += 1
             first_answers.setdefault((assessor, pair), relevant)
-    tally_of: dict[int, AnnotatorTally] = defaultdict(AnnotatorTally)
-    for assessor, task, pair, ms, kind, relevant in rows:
-        tally = tally_of[assessor]
+    tally_of: dict[tuple[int, int], AnnotatorTally] = defaultdict(AnnotatorTally)
+    for assessor, task, pair, ms, month, kind, relevant in rows:
+        tally = tally_of[assessor, month if monthly else 0]
         if kind == REPEAT:
             if (assessor, pair) in first_answers:
                 tally.repeats.append(first_answers[assessor, pair] == relevant)

@@ -123,6 +123,16 @@ class PersonQuality:
 
 
 @dataclass(frozen=True, slots=True)
+class MonthQuality:
+    """Quality of one annotator in one month ("2026-11"), as in PersonQuality."""
+
+    membership: int
+    month: str
+    gold: Statistic
+    majority: Statistic
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """Agreement of a group in one week or day. `start` is its first day, ISO."""
 

@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 
 from annotation.models import StoredResult
 from annotation.quality.label_quality import kappas
-from annotation.quality.label_quality.annotators import measure_annotators
+from annotation.quality.label_quality.annotators import measure_annotators, measure_months
 from annotation.quality.label_quality.audits import measure_audits, measure_collection_audits
-from annotation.quality.label_quality.records import Audits, Kappa, PersonQuality, Point
+from annotation.quality.label_quality.records import Audits, Kappa, MonthQuality, PersonQuality, Point
 from charts import Bar, Chart, draw_bars, draw_lines
 from corpus.models import Collection
 from jobs.models import BackgroundJob
@@ -43,6 +43,7 @@ SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaig
 PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collection's pairs")
 _AUDITS, _KAPPAS = TypeAdapter(Audits), TypeAdapter(tuple[Kappa, ...])
 _PEOPLE, _POINTS = TypeAdapter(tuple[PersonQuality, ...]), TypeAdapter(tuple[Point, ...])
+_MONTHS = TypeAdapter(tuple[MonthQuality, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,13 @@ def cached_statistics(collection: Collection, campaign: Campaign | None = None) 
     return replace(statistics, audits=measure_audits(collection, campaign, counters.read(campaign.pk)))
 
 
+def cached_months(collection: Collection) -> tuple[MonthQuality, ...]:
+    """Read or compute everyone's quality by month; empty in a large collection before the first computation."""
+    if is_large(collection):
+        return _MONTHS.validate_python((STATISTICS.read(collection).values or {}).get("months", ()))
+    return tuple(measure_months(collection))
+
+
 def is_large(collection: Collection) -> bool:
     """Return whether a collection is so large that a worker computes its statistics. One query."""
     return bool(fetch_row(COUNT_VOTES, collection=collection.pk, small=SMALL + 1)[0] > SMALL)
@@ -101,7 +109,10 @@ STATISTICS = ResultKind(
     "label-quality",
     "annotation.compute_statistics",
     StoredResult,
-    lambda collection, _options, _tell: compute_statistics(collection),
+    lambda collection, _options, _tell: {
+        **compute_statistics(collection),
+        "months": [asdict(month) for month in measure_months(collection)],
+    },
 )
 
 
