@@ -82,7 +82,13 @@ class Membership(models.Model):
     )
     qualified_at = models.DateTimeField(null=True)
     failed_at = models.DateTimeField(null=True, help_text="When they failed their last test; null: not failed.")
+    retake_asked_at = models.DateTimeField(
+        null=True, help_text="When they asked to take the test again; null: not asked since they failed."
+    )
     is_expert = models.BooleanField(default=False, db_default=False, help_text="May create gold labels.")
+    daily_quota = models.PositiveIntegerField(null=True, help_text="The most pairs that they get in a day.")
+    total_quota = models.PositiveIntegerField(null=True, help_text="The most pairs that they get in this collection.")
+    last_day = models.DateField(null=True, help_text="The last day on which they get new pairs.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

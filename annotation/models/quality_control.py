@@ -179,6 +179,18 @@ class GoldArguments(models.Model):
         return f"{self.pair_id}: {self.rounds} rounds by {self.written_by}"
 
 
+class GoldExplanation(models.Model):
+    """Why a gold pair has its grade, from a file: newcomers read it after they judged the pair in practice."""
+
+    pair = models.OneToOneField(Pair, models.CASCADE, related_name="gold_explanation")
+    text = models.TextField()
+    written_by = models.CharField(max_length=200, blank=True, help_text="Its author, as the file names them.")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.text[:40]}"
+
+
 class ArgumentsRequest(models.Model):
     """A request for models' arguments about gold pairs, until a worker has finished it."""
 

@@ -51,7 +51,7 @@ def list_attention(
     """List what needs a decision, the most pressing first. `judges`, `adjudicates`: what the reader may do.
 
     1. Routes that are significantly wrong too often, in one line.
-    2. Annotators with alarms, and those who failed the qualification test.
+    2. Annotators with alarms, and those who failed the qualification test, some of whom ask to take another.
     3. Providers that have not answered for SILENT_S while the campaign runs, and judges that follow injections.
     4. A stopped campaign, its judges without a usable answer, and its failed pairs.
     5. Tasks that wait for people, with links to invitations where too few can judge.
@@ -88,8 +88,9 @@ def list_attention(
             result = onboarding.read_result(member)
             words = _("did not pass the test: %(right)s of %(total)s right, %(mark)s%% is required")
             words %= {"right": result.right, "total": result.total, "mark": collection.pass_mark}
-            address = reverse("member", args=[collection.name, member.pk])
-            items.append(AttentionItem("annotator", address, name=member.user.username, words=words))
+            name, asks = member.user.username, member.retake_asked_at is not None
+            address = reverse("person_qualification" if asks else "member", args=[collection.name, member.pk])
+            items.append(AttentionItem("retake" if asks else "annotator", address, name=name, words=words))
 
     campaigns = _address(collection, "campaigns")
     if campaign is not None and campaign.state == Campaign.State.RUNNING:

@@ -44,6 +44,19 @@ class ConsentForm(forms.Form):
     )
 
 
+class ExplanationsForm(forms.Form):
+    """A CSV file of explanations of gold pairs."""
+
+    file = forms.FileField(
+        label=_("Explanations (CSV)"),
+        help_text=_(
+            "Columns query_id, doc_id and explanation; grade and written_by may be there. An explanation in the file "
+            "replaces the one that newcomers read; an empty one removes what an earlier file brought."
+        ),
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,text/csv"}),
+    )
+
+
 class NoteForm(forms.Form):
     """The reason of an exclusion, and the time from which on judgments are excluded."""
 

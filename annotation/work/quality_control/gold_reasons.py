@@ -18,6 +18,7 @@ from annotation.access.audit_log.recording import record
 from annotation.models import User
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.work.quality_control import attention_checks
+from annotation.work.quality_control.explanations import unexplained_practice
 from annotation.work.quality_control.matching import DebateForm, PairFeatures, stance_of
 from corpus.errors import BadInput
 from corpus.holding import hold
@@ -85,6 +86,12 @@ class ArgumentForecast:
     estimate: Estimate | None = None
     # The offline agents wrote all debates that people read, so no check would show a model's arguments.
     beside_offline: bool = False
+    practice: int = 0  # Practice pairs without any explanation, which a model's argument would give them.
+
+    @property
+    def missing(self) -> int:
+        """Return for how many pairs models would write arguments."""
+        return self.offline + self.practice
 
 
 def forecast_arguments(
@@ -95,12 +102,16 @@ def forecast_arguments(
     if writers is None:
         return ArgumentForecast(0, len(gold))
     form = form_for(ordinary, writers)
-    missing = sum(not features.speaks(form) for features in gold)
+    missing, practice = sum(not features.speaks(form) for features in gold), len(unexplained_practice(collection))
     beside_offline = any(features.shape for features in ordinary) and not any(
         features.by_models for features in ordinary
     )
     return ArgumentForecast(
-        len(gold) - missing, missing, *_forecast(collection, writers, form, missing), beside_offline
+        len(gold) - missing,
+        missing,
+        *_forecast(collection, writers, form, missing + practice),
+        beside_offline,
+        practice,
     )
 
 
@@ -164,6 +175,7 @@ def process_request(request: ArgumentsRequest, lease: Lease) -> None:
         ordinary, gold = attention_checks.read_features(request.collection)
         form = form_for(ordinary, writers)
         pairs = [features.pair for features in gold if not features.speaks(form)]
+        pairs += unexplained_practice(request.collection)
         if request.gold_set is not None:
             argued = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
             drawn = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=argued)

@@ -1,6 +1,8 @@
-"""Onboarding: what an annotator sees in place of a pair: paused, consent, practice, test, failed, passed."""
+"""Onboarding: what an annotator sees in place of a pair: consent, guidelines, practice, test, failed, paused."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -9,15 +11,18 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.access.audit_log.recording import record
 from annotation.models import Assignment, Membership
-from annotation.models.quality_control import Consent, ConsentText, GoldPair, JudgmentExclusion
-from annotation.work.queue.annotators import closed, needs_qualification
+from annotation.models.quality_control import Consent, ConsentText, JudgmentExclusion
+from annotation.work.queue.annotators import WorkLimits, closed, needs_qualification
+from annotation.work.queue.statements import JUDGED
 from annotation.work.queue.undo import end_lease
 from annotation.work.settings import guidelines
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.labels import reference_grades
-from corpus.models import Item
-from store.sql import read_sql
+from corpus.models import Collection, Item
+from store.sql import fetch_row, fetch_rows, read_sql
 
 PRACTICE_COUNT = 5  # Examples with feedback before the test (DREAM A.2).
 SHOWN = 50  # The most returned batches on a page.
@@ -25,17 +30,33 @@ SHOWN = 50  # The most returned batches on a page.
 
 @dataclass(frozen=True, slots=True)
 class QualificationResult:
-    """A member's progress in the qualification test: answered pairs, right answers, all pairs, practised pairs."""
+    """A member's progress in the qualification test. `ended`: answered, flagged and skipped pairs."""
 
     answered: int
     right: int
     total: int
     practised: int
+    practice: int  # Pairs of practice.
+    practice_ended: int
+    ended: int
+
+    @property
+    def in_practice(self) -> bool:
+        """Return whether the next pair is one of practice."""
+        return self.practice_ended < self.practice
+
+    @property
+    def position(self) -> int:
+        """Return the position of the next pair, from 1, within practice or the test."""
+        return (self.practice_ended if self.in_practice else self.ended) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class OnboardingStop:
-    """The reason why a member gets no task: paused, consent, failed, untested, practice, trial or passed."""
+    """The reason why a member gets no task.
+
+    `kind`: paused, consent, failed, untested, practice, trial, passed, or a limit (deadline, quota, daily_quota).
+    """
 
     kind: str
     note: str = ""
@@ -43,28 +64,54 @@ class OnboardingStop:
     result: QualificationResult | None = None
     feedback: dict[str, Any] | None = None  # From `example_feedback`.
     mark: int = 0
-    practice: int = PRACTICE_COUNT
+    guidelines: str = ""  # Before the first pair of practice.
+    asked_at: datetime | None = None  # When they asked to take a failed test again.
+    today: int = 0  # Their judgments, where a limit of their work is reached.
+    judged: int = 0
+
+    @property
+    def is_end(self) -> bool:
+        """Return whether the member can do nothing to go on."""
+        return self.kind in ("paused", "failed", "deadline", "quota", "daily_quota")
+
+    @property
+    def needed(self) -> int:
+        """Return how many right answers pass the test."""
+        return -(-self.mark * self.result.total // 100) if self.result else 0
 
 
 def find_stop(membership: Membership) -> OnboardingStop | None:
-    """Return why the member gets no task, None where the queue is open to them; no statement if nothing is closed."""
+    """Return why the member gets no task; None where the queue is open to them. No statement if nothing is closed."""
     if not (needs_test := needs_qualification(membership)) and not closed(membership):
-        return None
+        return _find_limit(membership)
     if needs_test:
         # Read again, because the answer that was just stored may have decided the test.
-        membership.refresh_from_db(fields=["qualified_at", "failed_at"])
+        membership.refresh_from_db(fields=["qualified_at", "failed_at", "retake_asked_at"])
     why, mark = closed(membership), membership.collection.pass_mark
+    if WorkLimits.of(membership).is_over(timezone.localdate()) and not why:
+        return _find_limit(membership)
     if why == "paused":
         return OnboardingStop("paused", note=membership.pause_note)
     if why == "consent":
         return OnboardingStop("consent", text=ConsentText.current(membership.collection))
     result = read_result(membership)
     if why == "failed" or membership.qualified_at is not None:
-        return OnboardingStop(why or "passed", result=result, mark=mark)
+        return OnboardingStop(why or "passed", result=result, mark=mark, asked_at=membership.retake_asked_at)
     if not result.total:
         return OnboardingStop("untested")
     kind = "practice" if result.practised else "trial"
-    return OnboardingStop(kind, result=result, mark=mark, feedback=example_feedback(membership))
+    text = "" if result.practice_ended or result.ended else guidelines.current(membership.collection)[1]
+    return OnboardingStop(kind, result=result, mark=mark, feedback=example_feedback(membership), guidelines=text)
+
+
+def _find_limit(membership: Membership) -> OnboardingStop | None:
+    """Return the limit that ends the member's work for now: a quota or the deadline."""
+    limits, day = WorkLimits.of(membership), timezone.localdate()
+    if not limits.has_quota and not limits.is_over(day):
+        return None
+    today, judged, _held = fetch_row(JUDGED, membership=membership.pk)
+    reached = limits.find_reached(day, today, judged)
+    return OnboardingStop(reached, today=today, judged=judged) if reached else None
 
 
 def has_new_guidelines(membership: Membership) -> bool:
@@ -102,6 +149,20 @@ def accept_consent(*, membership: Membership, version: int) -> None:
     Membership.objects.filter(pk=membership.pk).update(consent=version)
 
 
+@transaction.atomic
+def ask_retake(*, membership: Membership) -> None:
+    """Record that a member who failed asks to take the test again; asking twice is one request.
+
+    Raises BadInput for a member who did not fail, or does not need the test any more.
+    """
+    member = hold(Membership.objects.select_related("collection"), membership.pk, no_key=True)
+    if member.failed_at is None or not needs_qualification(member):
+        raise BadInput(_("There is no failed test to take again."))
+    if member.retake_asked_at is None:
+        Membership.objects.filter(pk=member.pk).update(retake_asked_at=timezone.now())
+        record(membership.user, "qualification.asked", member.collection, test=member.trial)
+
+
 RESULT = read_sql(__file__, "read_trial_result")
 
 
@@ -125,7 +186,8 @@ def decide(membership: int) -> bool | None:
     # Compared as whole numbers, so that 9 of 10 does not miss a mark of 90 by a rounding error.
     passed = 100 * result.right >= row.collection.pass_mark * result.total
     row.qualified_at, row.failed_at = (timezone.now(), None) if passed else (None, timezone.now())
-    row.save(update_fields=["qualified_at", "failed_at"])
+    row.retake_asked_at = None
+    row.save(update_fields=["qualified_at", "failed_at", "retake_asked_at"])
     if not passed:
         end_lease(row)
     return passed
@@ -151,12 +213,30 @@ def example_feedback(membership: Membership) -> dict[str, Any] | None:
     if expected is None or grade is None:
         return None
     pair, mark = last.item.pair, membership.collection.relevant_from
-    comments = GoldPair.objects.filter(pair=pair, answers__comment__gt="").values_list("answers__comment", flat=True)
     return {
         "given": grade,
         "expected": expected,
         "right": (grade >= mark) == (expected >= mark),
         "query": pair.query.text,
         "document": pair.document.text,
-        "comments": list(comments[:3]),
+        "explanations": explanations_of(membership.collection, [pair.pk]).get(pair.pk, []),
     }
+
+
+EXPLANATIONS = read_sql(__file__, "read_explanations")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a gold pair has its grade. `by`: the model or the author; "" for experts, whom newcomers do not see."""
+
+    text: str
+    by: str
+
+
+def explanations_of(collection: Collection, pairs: Iterable[int]) -> dict[int, list[Explanation]]:
+    """Return the explanations of gold pairs by pair; pairs without any are left out. One statement."""
+    explanations: dict[int, list[Explanation]] = {}
+    for pair, text, by in fetch_rows(EXPLANATIONS, pairs=list(pairs), relevant_from=collection.relevant_from):
+        explanations.setdefault(pair, []).append(Explanation(text, by))
+    return explanations

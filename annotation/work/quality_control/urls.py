@@ -14,6 +14,8 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/people/<int:member>/qualification/", views.person_qualification, name="person_qualification"),
     path("c/<slug:name>/people/<int:member>/expert/", views.person_expert, name="person_expert"),
     path("c/<slug:name>/gold/", views.gold_sets, name="gold"),
+    path("c/<slug:name>/gold/explanations/", views.upload_explanations, name="upload_explanations"),
+    path("c/<slug:name>/gold/gold.csv", views.gold_csv, name="gold_csv"),
     path("c/<slug:name>/gold/<int:gold_set>/", views.gold_answers, name="gold_answers"),
     path("c/<slug:name>/gold/<int:gold_set>/end/", views.gold_end, name="gold_end"),
 ]

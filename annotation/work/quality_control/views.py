@@ -13,19 +13,29 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from actions.options import ActionForm
+from actions.errors import BadOption
+from actions.options import ActionForm, show_refusal
 from actions.pages import answer_action, form_of
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
 from annotation.models import Membership
 from annotation.models.quality_control import ArgumentsRequest, Batch, ConsentText, GoldSet
-from annotation.work.quality_control import attention_checks, consent, gold, gold_reasons, onboarding, qualification
-from annotation.work.quality_control.forms import ChecksForm, ConsentForm, GoldForm, SizeForm
+from annotation.work.quality_control import (
+    attention_checks,
+    consent,
+    explanations,
+    gold,
+    gold_reasons,
+    onboarding,
+    qualification,
+)
+from annotation.work.quality_control.forms import ChecksForm, ConsentForm, ExplanationsForm, GoldForm, SizeForm
 from annotation.work.settings.services import change_settings
 from corpus.errors import BadInput
 from corpus.labels import reference_grades
 from corpus.numbered import numbered_or_404
 
+RETAKE_PAGES = ("members", "collection")  # Pages that let somebody take the test again, beside the settings.
 SETTINGS = ("checks", "repeats", "batch", "qualification", "pass_mark")
 
 
@@ -173,7 +183,11 @@ def person_qualification(request: HttpRequest, scope: Scope, member: int) -> Htt
     else:
         qualification.allow_retake(membership=row, by=scope.user)
         message = _("%(name)s can take the test again.")
-    return _confirm(request, scope, message % {"name": row.user.username})
+    # Back to the page whose button it was.
+    page = request.POST.get("page", "")
+    return _confirm(
+        request, scope, message % {"name": row.user.username}, page if page in RETAKE_PAGES else "quality_control"
+    )
 
 
 @action("admin", "POST")
@@ -208,17 +222,53 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
         else:
             n = gold_set.pairs.filter(practice=False).count()
             return _confirm(request, scope, _("%(n)s pairs drawn, plus practice pairs.") % {"n": n}, "gold")
+    return _render_gold(request, scope, form, ExplanationsForm(), problem, 422 if form.is_bound else 200)
+
+
+@action("admin", "POST")
+def upload_explanations(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Store the explanations of an uploaded CSV file."""
+    form = ExplanationsForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            stored, unknown = explanations.upload_explanations(
+                collection=scope.collection, file=form.cleaned_data["file"], by=scope.user
+            )
+        except BadInput as error:
+            show_refusal(form, BadOption("file", str(error)))
+        else:
+            text = ngettext("%(n)s explanation changed.", "%(n)s explanations changed.", stored) % {"n": stored}
+            if unknown:
+                rows = ngettext("%(n)s row names no gold pair.", "%(n)s rows name no gold pair.", unknown)
+                text = f"{text} {rows % {'n': unknown}}"
+            return _confirm(request, scope, text, "gold")
+    draw_form = GoldForm(initial={"size": USUAL, "seed": scope.collection.seed, "spot": 0.2})
+    return _render_gold(request, scope, draw_form, form, "", 422)
+
+
+@action("admin", "GET")
+def gold_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Download all gold with its explanations as CSV."""
+    headers = {"Content-Disposition": f'attachment; filename="{scope.collection.name}-gold.csv"'}
+    lines = explanations.csv_lines(scope.collection)
+    return HttpResponse("".join(lines), content_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _render_gold(
+    request: HttpRequest, scope: Scope, form: GoldForm, uploads: ExplanationsForm, problem: str, status: int
+) -> HttpResponse:
     members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
     context = {
         "scope": scope,
         "form": form,
+        "uploads": uploads,
         "problem": problem,
         "sets": gold.list_progress(scope.collection),
         "members": members.order_by("-is_expert", "user__username"),
         "drawn": USUAL + gold.PRACTICE_COUNT,
         "arguments": gold_reasons.forecast_sample(scope.collection, USUAL + gold.PRACTICE_COUNT),
     }
-    return render(request, "quality_control/gold.html", context, status=422 if form.is_bound else 200)
+    return render(request, "quality_control/gold.html", context, status=status)
 
 
 @action("admin", "POST")

@@ -3,9 +3,9 @@
 import pytest
 
 from annotation.models import Assignment, Membership, Role
-from annotation.models.quality_control import Consent, GoldAnswer
+from annotation.models.quality_control import Consent, GoldAnswer, GoldExplanation
 from annotation.work.quality_control import consent, gold, qualification
-from corpus.models import Assessor, Judgment, Label
+from corpus.models import Assessor, Item, Judgment, Label
 from judges.models import Campaign
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
@@ -43,6 +43,8 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
     make_scene(collection, 2)
     known_pairs(collection, 8)
     qualification.make_test(collection=collection, size=3, seed=1, by=None)
+    practice = Item.objects.filter(priority__lt=0).values_list("pair", flat=True)
+    GoldExplanation.objects.bulk_create(GoldExplanation(pair_id=pair, text="Because it is so.") for pair in practice)
     alice = make_member(collection, "alice")
     consent.write(collection=collection, text=consent.DEFAULT, by=alice.user)
     page = new_page(user=alice.user)
@@ -50,16 +52,19 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
     assert violations(page) == []
     press(page, "1")
     assert Consent.objects.get().membership == alice
-    assert "Practice" in page.locator("#desk").inner_text()
-    for _ in range(5):
+    assert "Is this document relevant to this query?" in page.locator("#desk .prose").inner_text()
+    for number in range(1, 6):
         press(page, "1")
         page.wait_for_selector("#answer")
+        assert f"Practice: {number} of 5" in page.locator(".counts").inner_text()
         press(page, "1")
         page.wait_for_selector("[data-queue=practice]")
-    assert "Experts' grade" in page.locator("#desk").inner_text()
+        assert f"Practice {number} of 5" in page.locator("#desk").inner_text()
+    assert "Because it is so." in page.locator("#desk").inner_text()
     assert violations(page) == []
     press(page, "1")
-    for _ in range(3):
+    for number in range(1, 4):
+        assert f"Test: {number} of 3" in page.locator(".counts").inner_text()
         lease = Assignment.objects.select_related("item").get(state="open")
         truth = Judgment.objects.get(pair=lease.item.pair_id, assessor__kind="reference").grade
         press(page, str(truth))
@@ -70,6 +75,37 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
         press(page, "1")
     page.wait_for_selector("[data-queue=empty]")
     assert Label.objects.filter(origin="people").count() == 2
+
+
+def test_who_failed_asks_and_the_admin_allows_another_test_with_one_press(collection, new_page, violations, instance):
+    make_scene(collection, 1)
+    known_pairs(collection, 16)
+    qualification.make_test(collection=collection, size=3, seed=1, by=None)
+    alice, charlie = make_member(collection, "alice"), make_member(collection, "charlie", Role.ADMIN)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    for _ in range(5):
+        for _ in range(2):
+            press(page, "1")
+    press(page, "1")
+    for _ in range(3):
+        lease = Assignment.objects.select_related("item").get(state="open")
+        truth = Judgment.objects.get(pair=lease.item.pair_id, assessor__kind="reference").grade
+        press(page, str(1 - truth))
+    page.wait_for_selector("[data-queue=failed]")
+    assert "You answered 0 of 3 right; 3 are needed." in page.locator("#desk").inner_text()
+    assert violations(page) == []
+    page.get_by_role("button", name="Ask to retake").click()
+    page.wait_for_selector("text=You asked to take the test again")
+    assert violations(page) == []
+    admin = new_page(user=charlie.user)
+    admin.goto("/c/books/")
+    assert "alice asks to take the test again" in admin.locator(".attention").inner_text()
+    admin.get_by_role("button", name="Allow another test for alice").click()
+    admin.wait_for_selector("text=alice can take the test again.")
+    assert admin.url.endswith("/c/books/") and admin.locator(".attention form").count() == 0
+    press(page, "1")
+    page.wait_for_selector("text=First read the guidelines")
 
 
 @pytest.mark.slow

@@ -9,8 +9,11 @@ from django.utils import timezone
 from annotation.models import Role
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.tasks import write_gold_reasons
-from annotation.work.quality_control import attention_checks, gold, gold_reasons
+from annotation.work.quality_control import attention_checks, gold, gold_reasons, qualification
+from annotation.work.quality_control.explanations import unexplained_practice
 from annotation.work.quality_control.matching import DebateForm
+from annotation.work.quality_control.onboarding import explanations_of
+from corpus.models import Assessor, Judgment, Pair
 from jobs import background, leases, notifications, tasks
 from jobs.models import BackgroundJob
 from judges.campaigns.selectors import campaign_status
@@ -63,6 +66,27 @@ def test_the_default_panels_debaters_argue_for_two_rounds(
     background.enqueue(gold_reasons.WRITE, ended.pk)
     write_gold_reasons()
     assert len(model_server.requests()) == 7 * 4 + 2, "a request that ended is not done again"
+
+
+def test_practice_pairs_without_a_reason_get_that_of_a_model(
+    instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_ENV, KEY)
+    books = collection_of(8)
+    make_panel(model_server, debate=("d1", "d2"))
+    model_server.script(d1={"verdict": "stance"}, d2={"verdict": "stance"})
+    known = {pair: number % 2 for number, pair in enumerate(Pair.objects.values_list("pk", flat=True))}
+    reference = Assessor.objects.create(collection=books, kind="reference", name="gold")
+    for pair, grade in known.items():
+        Judgment.objects.create(pair_id=pair, assessor=reference, step="import", grade=grade)
+    qualification.make_test(collection=books, size=3, seed=1, by=None)
+    assert len(unexplained_practice(books)) == gold_reasons.forecast_arguments(books, [], []).practice == 5
+    assert gold_reasons.write_later(books, by=None)
+    write_gold_reasons()
+    assert unexplained_practice(books) == []
+    for pair, (explanation,) in explanations_of(books, known).items():
+        side, author = ("yes", "A") if known[pair] else ("no", "B")
+        assert (explanation.text, explanation.by) == (f"Scripted {side} of {author} in round 1.", "a, b")
 
 
 def test_four_agents_argue_where_four_debate_each_in_its_own_words(
