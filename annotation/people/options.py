@@ -99,3 +99,30 @@ class ReusableLinkOptions(RoleOptions):
         if not today <= day <= today + timedelta(days=LINK_DAYS):
             raise BadOption("last_day", _("Choose a day within the next year."))
         return day
+
+
+class LimitOptions(Options):
+    """How much a member is to judge, and until when; an empty field removes the limit."""
+
+    daily_quota: int | None = option(
+        gettext_lazy("Pairs a day"),
+        gettext_lazy("After so many pairs they get no more on that day."),
+        default=None,
+        ge=1,
+        le=100_000,
+        clears=True,
+    )
+    total_quota: int | None = option(
+        gettext_lazy("Pairs in total"),
+        gettext_lazy("Counts all their judgments in this collection, checks and test included."),
+        default=None,
+        ge=1,
+        le=10_000_000,
+        clears=True,
+    )
+    last_day: date | None = option(
+        gettext_lazy("Last day"),
+        gettext_lazy("After it they get no new pairs; those they hold can be finished."),
+        default=None,
+        clears=True,
+    )

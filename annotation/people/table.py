@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -11,14 +12,16 @@ from django.utils.translation import gettext_lazy as _
 from annotation.agreement.cached_results import MeasuringFailed, measuring
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import Statistic
-from annotation.models import Assignment, Membership
+from annotation.models import Membership
 from annotation.models.quality_control import Batch, JudgmentExclusion
 from annotation.people.accounts import members
 from annotation.quality.label_quality.records import PersonQuality
 from annotation.quality.label_quality.statistics import StoredStatistics, cached_statistics
 from annotation.work.quality_control import exclusion, onboarding
-from annotation.work.queue.annotators import needs_qualification
+from annotation.work.queue.annotators import WorkLimits, needs_qualification
+from annotation.work.queue.statements import JUDGED
 from corpus.models import Assessor, Collection
+from store.sql import fetch_row
 
 SHOWN = 50  # The most exclusions and batches on a person's page.
 
@@ -38,12 +41,20 @@ class MemberRow:
         if not self.member.is_active:
             return ()
         alarms = self.quality.alarms if self.quality else ()
-        return (gettext("did not pass the test"), *alarms) if self.is_failed else alarms
+        if not self.is_failed:
+            return alarms
+        asks = self.member.retake_asked_at is not None
+        return (gettext("asks to take the test again") if asks else gettext("did not pass the test"), *alarms)
 
     @property
     def is_failed(self) -> bool:
         """Return whether the member failed the qualification test and cannot judge."""
         return self.member.failed_at is not None and needs_qualification(self.member)
+
+    @property
+    def is_past_deadline(self) -> bool:
+        """Return whether the member gets no new pairs because their last day has passed."""
+        return WorkLimits.of(self.member).is_over(timezone.localdate())
 
     @property
     def status(self) -> int:
@@ -137,8 +148,9 @@ def annotator_record(membership: Membership) -> dict[str, Any]:
     names = (
         assessor.name for assessor in known_assessors(membership.collection) if (assessor.kind, assessor.id) == own
     )
-    judgment_count = membership.assignments.filter(Assignment.judgments()).count()
+    today, judgment_count, _held = fetch_row(JUDGED, membership=membership.pk)
     return {
+        "today": today,
         "standing": judgment_count,
         # Also judgments under aspects and by adjudicators, which have no assignment.
         "excludable": judgment_count > 0 or exclusion.current_judgments(membership).exists(),

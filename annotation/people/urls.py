@@ -19,8 +19,11 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/members/<int:member>/active/", views.set_member_active, name="set_member_active"),
     path("c/<slug:name>/members/<int:member>/password/", make_member_password_link, name="make_member_password_link"),
     path("c/<slug:name>/invitations/<int:invitation>/revoke/", views.revoke_invitation, name="revoke_invitation"),
+    path("c/<slug:name>/people/pay/", views.show_pay, name="pay"),
+    path("c/<slug:name>/people/pay.csv", views.pay_csv, name="pay_csv"),
     path("c/<slug:name>/people/<int:member>/", views.show_member, name="member"),
     path("c/<slug:name>/people/<int:member>/pause/", views.pause_member, name="pause_member"),
+    path("c/<slug:name>/people/<int:member>/limits/", views.set_member_limits, name="set_member_limits"),
     path("c/<slug:name>/people/<int:member>/exclude/", views.exclude_judgments, name="exclude_judgments"),
     # The list of all exclusions of judgments is a page of quality control.
     path(

@@ -13,12 +13,13 @@ from django.utils.translation import ngettext
 
 from actions.options import ActionForm
 from annotation.access.permissions import Scope, action
+from annotation.agreement.cached_results import MeasuringFailed, measuring
 from annotation.models import Invitation, Membership, Role
 from annotation.models.quality_control import JudgmentExclusion
-from annotation.people import table
+from annotation.people import pay, table
 from annotation.people.accounts import members
 from annotation.people.accounts.invitations import invitation_link, mail_invitations, may_hand_link
-from annotation.people.options import InvitationOptions, ReusableLinkOptions
+from annotation.people.options import InvitationOptions, LimitOptions, ReusableLinkOptions
 from annotation.quality.label_quality.statistics import PEOPLE_POPULATION, people_charts
 from annotation.work.quality_control import exclusion as exclusions
 from annotation.work.quality_control.forms import NoteForm
@@ -141,6 +142,27 @@ def _render_members(
     return render(request, "people/members.html", context, status=status)
 
 
+# Hours and pay
+
+
+@action("admin", "GET")
+def show_pay(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show hours, pairs, pay and quality of each person by month."""
+    try:
+        with measuring(scope.collection):
+            rows, failure = pay.list_pay(scope.collection), ""
+    except MeasuringFailed as error:
+        rows, failure = [], str(error)
+    return render(request, "people/pay.html", {"scope": scope, "rows": rows, "failure": failure})
+
+
+@action("admin", "GET")
+def pay_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Download hours, pairs, pay and quality of each person by month as CSV."""
+    headers = {"Content-Disposition": f'attachment; filename="{scope.collection.name}-pay.csv"'}
+    return HttpResponse("".join(pay.csv_lines(scope.collection)), "text/csv; charset=utf-8", headers=headers)
+
+
 # The page of a member
 
 
@@ -196,6 +218,17 @@ def pause_member(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
 
 
 @action("admin", "POST")
+def set_member_limits(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """Set a member's quotas and deadline; an empty field removes one."""
+    row, form = scope.find_member(member), ActionForm(LimitOptions, request.POST)
+    if not form.is_valid():
+        return _render_member(request, scope, row, limits=form)
+    changed = members.set_limits(membership=row, by=scope.user, **form.options.model_dump())
+    messages.success(request, _("Saved. Applies from the next pair.") if changed else _("Nothing was changed."))
+    return redirect("member", scope.collection.name, row.pk)
+
+
+@action("admin", "POST")
 def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Exclude a member's judgments, all or those since a time."""
     row, form = scope.find_member(member), NoteForm(request.POST)
@@ -229,7 +262,13 @@ def reinstate_judgments(request: HttpRequest, scope: Scope, exclusion: int) -> H
 
 
 def _render_member(
-    request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "", smaller: Role | None = None
+    request: HttpRequest,
+    scope: Scope,
+    row: Membership,
+    *,
+    problem: str = "",
+    smaller: Role | None = None,
+    limits: ActionForm | None = None,
 ) -> HttpResponse:
     statistics, failure, quality = table.find_quality(scope.collection, row)
     was = request.GET.get("was", "")
@@ -249,5 +288,7 @@ def _render_member(
         "changed": was == "inactive" if row.is_active else was == "active",
         "may_hand_link": may_hand_link(scope, row.user),
         "problem": problem,
+        "limits": limits
+        or ActionForm(LimitOptions, initial={name: getattr(row, name) for name in LimitOptions.model_fields}),
     }
-    return render(request, "people/person.html", context, status=422 if problem or smaller else 200)
+    return render(request, "people/person.html", context, status=422 if problem or smaller or limits else 200)

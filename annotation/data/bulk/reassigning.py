@@ -6,13 +6,14 @@ flags the pair, is paused or leaves (annotation.work.queue), or by undo.
 
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.data.bulk.queue_acts import move_back
 from annotation.models import Membership
 from annotation.models.pair_table import BulkAct
-from annotation.work.queue.annotators import closed, needs_qualification
+from annotation.work.queue.annotators import WorkLimits, closed, needs_qualification
 from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
 from corpus.holding import hold
@@ -42,8 +43,11 @@ def list_choices(collection: Collection, pairs: list[int]) -> dict[str, tuple[st
 
 
 def may_get_pairs(member: Membership) -> bool:
-    """Return whether pairs can be reserved for a member, who must be active, not paused and, where asked, qualified."""
-    active = member.is_active and member.user.is_active
+    """Return whether pairs can be reserved for a member.
+
+    They must be active, not paused, before their deadline and, where that is asked, qualified.
+    """
+    active = member.is_active and member.user.is_active and not WorkLimits.of(member).is_over(timezone.localdate())
     return active and closed(member) in ("", "consent") and not needs_qualification(member)
 
 

@@ -93,6 +93,25 @@ def set_active(*, membership: Membership, active: bool, by: User | None = None) 
 
 
 @transaction.atomic
+def set_limits(
+    *,
+    membership: Membership,
+    daily_quota: int | None,
+    total_quota: int | None,
+    last_day: date | None,
+    by: User | None = None,
+) -> bool:
+    """Set a member's quotas and deadline (None: no limit); return whether anything changed. Held pairs stay theirs."""
+    limits = {"daily_quota": daily_quota, "total_quota": total_quota, "last_day": last_day}
+    if all(getattr(membership, name) == value for name, value in limits.items()):
+        return False
+    Membership.objects.filter(pk=membership.pk).update(**limits)
+    noted = {name: value.isoformat() if isinstance(value, date) else value for name, value in limits.items()}
+    record(by, "member.limits", membership.collection, concerns=membership.user, **noted)
+    return True
+
+
+@transaction.atomic
 def invite(
     *, collection: Collection, role: Role, author: User, note: str = "", days: int = INVITATION_DAYS
 ) -> Invitation:

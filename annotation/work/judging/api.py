@@ -83,7 +83,9 @@ class QueueOut(Schema):
     task: TaskOut | None
     waiting: int
     judged_today: int
-    closed: str = Field("", description="paused, consent, failed, untested, practice, trial, passed: see the page.")
+    closed: str = Field(
+        "", description="paused, consent, failed, untested, practice, trial, passed, deadline, quota, daily_quota."
+    )
 
 
 class HeldTask(RequestBody):

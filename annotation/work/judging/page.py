@@ -18,7 +18,9 @@ from annotation.work.judging.debates import Debate, DebateText, debate_of, text_
 from annotation.work.judging.document import document_html
 from annotation.work.judging.forms import DRAFTED
 from annotation.work.queue.aggregation import UNDO_WITHIN
+from annotation.work.queue.annotators import WorkLimits
 from annotation.work.queue.assignment import EVIDENCE, read_rows
+from annotation.work.queue.statements import JUDGED
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.evidence.measures import DIMENSIONS
 from corpus.evidence.targets import SET_ASIDE
@@ -26,7 +28,7 @@ from corpus.holding import deleted_meanwhile
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Item, Target
 from corpus.search.text import find_terms
-from store.sql import read_sql
+from store.sql import fetch_row, read_sql
 
 QUEUE_SHOWN = 1000  # The queue is counted up to here and shown as "1,000+" beyond.
 
@@ -86,11 +88,16 @@ class TaskView:
     draft: dict[str, Any] | None = None
     # The draft: what was typed or marked and not sent, by field of the page.
     typed: Mapping[str, str] = field(default_factory=dict)
-    only_alone: bool = False  # It needs a whole page: texts to edit, practice and the qualification test.
+    in_test: bool = False  # It belongs to practice or the qualification test.
     ended: str = ""  # The confirmation that this person flagged or skipped it.
     spans: str = ""  # The evidence marked in an undone judgment, as the form sends it: "12-40,55-60".
 
     markdown: bool = False
+
+    @property
+    def only_alone(self) -> bool:
+        """Return whether it needs a whole page: texts to edit, practice and the qualification test."""
+        return self.in_test or self.draft is not None
 
     @property
     def html(self) -> SafeString:
@@ -184,6 +191,10 @@ def _build_figures(row: dict[str, Any], membership: Membership) -> QueueFigures:
             _WAITING_FOR, membership=membership.pk, collection=membership.collection_id, most=QUEUE_SHOWN + 1
         )
         count, decided_then = rows[0]["waiting"] + has_open, decided
+        limits = WorkLimits.of(membership)
+        if limits.has_quota:
+            today, judged, _held = fetch_row(JUDGED, membership=membership.pk)
+            count = min(count, limits.pairs_left(today, judged) or 0)
         # Emptied now and then, since a process serves thousands of people; a new count is one statement.
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()
@@ -299,7 +310,7 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
         draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
         typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
         ended=str(CONFIRMATIONS.get(row.get("ended") or "", "")),
-        only_alone=row["reason"] in (EVIDENCE, "qualification"),
+        in_test=row["reason"] == "qualification",
         spans=",".join(f"{start}-{end}" for start, end in row.get("spans") or []),
         markdown=collection.markdown,
     )

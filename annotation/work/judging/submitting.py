@@ -71,9 +71,11 @@ def claim_query(db: Connection[Any], annotator: AnnotatorContext) -> int | None:
     if open_lease is None and lease is not None:
         # Assign the member the other open pairs of a new lease's query, at most 20 with it.
         arms = [annotator.arm_at(annotator.drawn + number) for number in range(sql.GROUP_SIZE)]
+        left = assignment.pairs_left(db, annotator)
         run_statement(
             db,
             sql.GROUP,
+            most=sql.GROUP_SIZE - 1 if left is None else min(sql.GROUP_SIZE - 1, left),
             assignment=lease,
             collection=annotator.collection,
             membership=annotator.membership,
@@ -103,8 +105,11 @@ def claim_next(db: Connection[Any], annotator: AnnotatorContext, own: assignment
 def _claim_new(
     db: Connection[Any], annotator: AnnotatorContext, watermark: tuple[float, int] | None, *, catches_up: bool = False
 ) -> int | None:
-    """Claim a new lease, in the qualification test where the member takes it; close a complete batch before."""
-    if annotator.closed:
+    """Claim a new lease, in the qualification test where the member takes it; close a complete batch before.
+
+    None without an item, at a quota and after the deadline.
+    """
+    if annotator.closed or assignment.pairs_left(db, annotator) == 0:
         return None
     if annotator.trial is not None:
         values = {"kind": QUALIFICATION, "trial": annotator.trial, "lent": 0, "separate": 0}

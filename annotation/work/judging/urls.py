@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/history/", views.judge_history, name="judge_history"),
     path("c/<slug:name>/judge/history/<int:item>/", views.judge_history_item, name="judge_history_item"),
     path("c/<slug:name>/judge/consent/", views.judge_consent, name="judge_consent"),
+    path("c/<slug:name>/judge/retake/", views.judge_retake, name="judge_retake"),
     path("c/<slug:name>/judge/returned/", views.judge_returned, name="judge_returned"),
     path("c/<slug:name>/judge/guidelines/", views.judge_guidelines, name="judge_guidelines"),
     path("c/<slug:name>/gold/grade/", special_views.grade_gold, name="grade_gold"),

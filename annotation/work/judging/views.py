@@ -38,7 +38,7 @@ def withdraw_decision(request: HttpRequest, scope: Scope, item: int) -> None:
 
 @action("judge", "GET", "HEAD")
 def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the member's open pair; reading never claims. With `?start` the page claims one at once."""
+    """Show the member's open pair; reading never claims. With `?start` the page claims one, if not the first."""
     return render_task(request, scope)
 
 
@@ -116,13 +116,17 @@ def render_task(
     # Somebody with an open pair may finish it before anything else is asked of them.
     if task is None and (stop := onboarding.find_stop(scope.member)):
         return _render_fragment(request, scope, "judging/_stop.html", {"stop": stop, "problem": problem}, status=status)
+    # The first pair comes after the guidelines; who took the test read them before it.
+    is_newcomer = not scope.member.lent and scope.member.qualified_at is None
     context: dict[str, object] = {
         "work": task,
         "desktop": figures,
         "problem": problem,
         "taken_back": taken_back,
-        "starts": request.method == "GET" and "start" in request.GET,
+        "starts": request.method == "GET" and "start" in request.GET and not is_newcomer,
+        "introduction": guidelines.current(scope.collection)[1] if is_newcomer and task is None else "",
         "announced": onboarding.has_new_guidelines(scope.member),
+        "test": onboarding.read_result(scope.member) if task and task.in_test else None,
         # A refused form is shown again with its values. A refused undo (409) is about another pair,
         # so the draft of this one is shown.
         "typed": task.typed if task and status != 422 else {name: request.POST.get(name, "") for name in page.TYPED},
@@ -285,6 +289,17 @@ def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         return render_task(request, scope, status=409, problem=str(error))
     scope.member.refresh_from_db(fields=["consent"])
+    return respond_with_next(request, scope)
+
+
+@action("judge", "POST")
+def judge_retake(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Ask the admins for another test, after a failed one."""
+    try:
+        onboarding.ask_retake(membership=scope.member)
+    except BadInput as error:
+        return render_task(request, scope, status=409, problem=str(error))
+    scope.member.refresh_from_db(fields=["retake_asked_at"])
     return respond_with_next(request, scope)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -11,6 +12,43 @@ from annotation.work.queue.check_scheduling import count_passed_checks, schedule
 from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
 
 Closed = Literal["", "paused", "consent", "failed"]
+Reached = Literal["", "deadline", "quota", "daily_quota"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLimits:
+    """The limits of a member's work: at most so many pairs in a day and in all, and the last day. None: no limit."""
+
+    daily: int | None = None
+    total: int | None = None
+    last_day: date | None = None
+
+    @classmethod
+    def of(cls, membership: Membership) -> "WorkLimits":
+        """Return the limits of a membership."""
+        return cls(membership.daily_quota, membership.total_quota, membership.last_day)
+
+    @property
+    def has_quota(self) -> bool:
+        """Return whether the member's judgments must be counted."""
+        return self.daily is not None or self.total is not None
+
+    def is_over(self, day: date) -> bool:
+        """Return whether the deadline has passed on this day."""
+        return self.last_day is not None and day > self.last_day
+
+    def pairs_left(self, today: int, judged: int) -> int | None:
+        """Return how many more pairs the quotas allow after the judgments of today and in all; None: any number."""
+        quotas = ((self.daily, today), (self.total, judged))
+        return min((max(0, quota - count) for quota, count in quotas if quota is not None), default=None)
+
+    def find_reached(self, day: date, today: int, judged: int) -> Reached:
+        """Return the limit because of which no new pair comes; "" where none is reached."""
+        if self.is_over(day):
+            return "deadline"
+        if self.total is not None and judged >= self.total:
+            return "quota"
+        return "daily_quota" if self.daily is not None and today >= self.daily else ""
 
 
 def closed(membership: Membership) -> Closed:
@@ -62,6 +100,7 @@ class AnnotatorContext:
     least_ms: int = 0  # A grade that comes sooner after its pair was shown is refused.
     # Number of the qualification test to take before all other tasks; None where none is needed.
     trial: int | None = None
+    limits: WorkLimits = WorkLimits()
 
     @classmethod
     def of(cls, membership: Membership) -> "AnnotatorContext":
@@ -89,6 +128,7 @@ class AnnotatorContext:
             grade_names=tuple(collection.grade_names),
             least_ms=collection.min_judgment_ms,
             trial=membership.trial if needs_qualification(membership) else None,
+            limits=WorkLimits.of(membership),
         )
 
     def arm_at(self, number: int) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import psycopg
 from django.db import DatabaseError, connection, transaction
 from django.http import Http404
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from psycopg import errors
 from psycopg.rows import tuple_row
@@ -378,6 +379,20 @@ def claim_lease(db: psycopg.Connection[Any], statement: str, annotator: Annotato
     }
     rows = fetch_tuples(db, statement, values | {"token": new_token()})
     return int(rows[0][0]) if rows else None
+
+
+def pairs_left(db: psycopg.Connection[Any], annotator: AnnotatorContext) -> int | None:
+    """Return how many pairs more than they hold the member's limits allow; None: any number. A statement for a quota.
+
+    Practice and test are no work in this sense: only the deadline ends them.
+    """
+    limits = annotator.limits
+    if limits.is_over(timezone.localdate()):
+        return 0
+    if annotator.trial is not None or not limits.has_quota:
+        return None
+    today, judged, held = fetch_tuples(db, sql.JUDGED, {"membership": annotator.membership})[0]
+    return limits.pairs_left(today + held, judged + held)
 
 
 def save_draft(

@@ -1,4 +1,4 @@
--- Assign the other open pairs of a new lease's query, each pair once, at most 20 with the lease. Items without an arm
+-- Assign the other open pairs of a new lease's query, each pair once, at most `most` beside the lease. Items without an arm
 -- get the next ones of this member's sequence, which the lease itself may have advanced. Of reserved items only those
 -- that a bulk action reserved for this member. Lock order: items (SKIP LOCKED), the
 -- membership, assignments.
@@ -25,7 +25,7 @@ WITH first AS MATERIALIZED (
           AND other.reason <> 'evidence' AND CASE WHEN other.reserved THEN other.reason NOT IN ('study', 'repeat')
            AND EXISTS (SELECT FROM annotation_reservedfor r
                        WHERE r.item_id = other.id AND r.membership_id = :membership) ELSE true END)
-    ORDER BY hashint8extended(i.id, :membership) LIMIT 19
+    ORDER BY hashint8extended(i.id, :membership) LIMIT :most
     FOR UPDATE OF i SKIP LOCKED
 ), placed AS (
     SELECT id, draws, row_number() OVER w::int AS place,

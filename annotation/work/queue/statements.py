@@ -26,6 +26,7 @@ OPEN = read_sql(__file__, "lock_open_lease")
 STANDING = read_sql(__file__, "read_standing")
 RENEW = read_sql(__file__, "renew_leases")
 DRAFT = read_sql(__file__, "keep_draft")
+JUDGED = read_sql(__file__, "count_judged")
 CHECKS_LENT = read_sql(__file__, "count_checks_lent")
 
 

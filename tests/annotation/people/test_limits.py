@@ -1,0 +1,120 @@
+"""Quotas and deadlines of people: no new pairs beyond them; held ones can be finished; the admin sets them."""
+
+from datetime import date, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.data.bulk.reassigning import may_get_pairs
+from annotation.models import Assignment, AuditEntry, Membership, Role
+from annotation.work.judging import submitting
+from annotation.work.queue import assignment
+from annotation.work.queue.annotators import WorkLimits
+from corpus.models import Collection, Judgment
+from tests.factories import client_of, make_document, make_item, make_member, make_pair, make_query
+from tests.queue_scene import claim, desk, submit
+
+TODAY = date(2026, 11, 30)
+
+
+@pytest.mark.parametrize(
+    ("limits", "today", "judged", "reached", "left"),
+    [
+        (WorkLimits(), 900, 9000, "", None),
+        (WorkLimits(daily=3), 2, 90, "", 1),
+        (WorkLimits(daily=3), 3, 90, "daily_quota", 0),
+        (WorkLimits(daily=3), 7, 90, "daily_quota", 0),
+        (WorkLimits(total=10), 0, 9, "", 1),
+        (WorkLimits(daily=3, total=10), 3, 10, "quota", 0),
+        (WorkLimits(daily=3, total=10), 1, 9, "", 1),
+        (WorkLimits(last_day=TODAY), 0, 0, "", None),
+        (WorkLimits(daily=3, last_day=TODAY - timedelta(days=1)), 0, 0, "deadline", 3),
+    ],
+)
+def test_a_limit_is_reached(limits: WorkLimits, today: int, judged: int, reached: str, left: int | None) -> None:
+    assert limits.find_reached(TODAY, today, judged) == reached
+    assert limits.pairs_left(today, judged) == left
+
+
+@pytest.fixture
+def alice(birds: Collection) -> Membership:
+    query = make_query(birds)
+    for _ in range(6):
+        make_item(make_pair(birds, query, make_document(birds)))
+    return make_member(birds, "alice")
+
+
+@pytest.fixture
+def charlie(birds: Collection) -> Client:
+    return client_of(make_member(birds, "charlie", Role.ADMIN))
+
+
+def limit(member: Membership, **limits: object) -> None:
+    Membership.objects.filter(pk=member.pk).update(**limits)
+    member.refresh_from_db()
+
+
+def test_at_the_quota_of_the_day_a_calm_page_comes_and_the_next_day_goes_on(alice: Membership) -> None:
+    limit(alice, daily_quota=2, lent=1)
+    client = client_of(alice)
+    client.post("/c/birds/judge/next/")
+    page = " ".join(client.get("/c/birds/judge/").text.split())
+    assert "<strong>0</strong> of 2 judged today" in page and "<strong>2</strong> left for you" in page
+    lease = submit(alice, claim(alice), 1)
+    assert submit(alice, lease, 1) is None and claim(alice) is None
+    page = client.get("/c/birds/judge/").text
+    assert "You judged 2 of 2 pairs today." in page and "Undo last" not in page
+    assert "You judged all of today's pairs" in client.get("/c/birds/").text
+    client.post("/c/birds/judge/query/next/")
+    assert "Done for today" in client.get("/c/birds/judge/query/", follow=True).text
+    Assignment.objects.update(ended_at=timezone.now() - timedelta(days=1))
+    assert claim(alice) is not None
+
+
+def test_a_quota_in_all_counts_every_day_and_a_page_of_a_query_keeps_within_it(alice: Membership) -> None:
+    limit(alice, total_quota=4)
+    submit(alice, claim(alice), 1)
+    held = Assignment.objects.get(state="open")
+    Assignment.objects.filter(state="done").update(ended_at=timezone.now() - timedelta(days=40))
+    submit(alice, held, 1)
+    Assignment.objects.filter(state="open").update(state="returned", lease_until=timezone.now())
+    assignment.in_transaction(lambda db: submitting.claim_query(db, desk(alice)))
+    assert Assignment.objects.filter(state="open").count() == 2
+    for lease in Assignment.objects.filter(state="open"):
+        submit(alice, lease, 0)
+    assert claim(alice) is None
+    assert "You judged 4 pairs; 4 were asked for." in client_of(alice).get("/c/birds/judge/").text
+
+
+def test_after_the_deadline_a_held_pair_is_finished_and_no_new_one_comes(alice: Membership) -> None:
+    limit(alice, last_day=timezone.localdate())
+    lease = claim(alice)
+    limit(alice, last_day=timezone.localdate() - timedelta(days=1))
+    assert claim(alice) == lease, "the held pair is still theirs"
+    assert submit(alice, lease, 1) is None
+    assert Judgment.objects.count() == 1
+    assert "Your deadline has passed" in client_of(alice).get("/c/birds/judge/").text
+    assert not may_get_pairs(alice)
+
+
+def test_the_admin_sets_sees_and_removes_limits(birds: Collection, alice: Membership, charlie: Client) -> None:
+    address = f"/c/birds/people/{alice.pk}/limits/"
+    tomorrow = timezone.localdate() + timedelta(days=1)
+    values = {"daily_quota": 40, "total_quota": 500, "last_day": tomorrow.isoformat()}
+    for _ in range(2):
+        assert charlie.post(address, values).status_code == 302
+    alice.refresh_from_db()
+    assert (alice.daily_quota, alice.total_quota, alice.last_day) == (40, 500, tomorrow)
+    entry = AuditEntry.objects.get(act="member.limits")
+    assert (entry.concerns, entry.details) == (alice.user, values)
+    page = " ".join(charlie.get("/c/birds/members/").text.split())
+    assert "0 of 40" in page and "0 of 500" in page and "until" in page
+    assert 'value="40"' in charlie.get(f"/c/birds/people/{alice.pk}/").text
+    limit(alice, last_day=timezone.localdate() - timedelta(days=1))
+    assert "deadline passed" in charlie.get("/c/birds/members/").text
+    assert charlie.post(address, {"daily_quota": "0"}).status_code == 422
+    charlie.post(address, {"daily_quota": "", "total_quota": "", "last_day": ""})
+    alice.refresh_from_db()
+    assert (alice.daily_quota, alice.total_quota, alice.last_day) == (None, None, None)
+    assert client_of(alice).post(address, values).status_code == 403
