@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -54,7 +53,7 @@ class MemberRow:
     @property
     def is_past_deadline(self) -> bool:
         """Return whether the member gets no new pairs because their last day has passed."""
-        return WorkLimits.of(self.member).is_over(timezone.localdate())
+        return WorkLimits.of(self.member).is_over()
 
     @property
     def status(self) -> int:

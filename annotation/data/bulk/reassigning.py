@@ -6,7 +6,6 @@ flags the pair, is paused or leaves (annotation.work.queue), or by undo.
 
 from typing import Any
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -47,7 +46,7 @@ def may_get_pairs(member: Membership) -> bool:
 
     They must be active, not paused, before their deadline and, where that is asked, qualified.
     """
-    active = member.is_active and member.user.is_active and not WorkLimits.of(member).is_over(timezone.localdate())
+    active = member.is_active and member.user.is_active and not WorkLimits.of(member).is_over()
     return active and closed(member) in ("", "consent") and not needs_qualification(member)
 
 

@@ -88,7 +88,7 @@ def find_stop(membership: Membership) -> OnboardingStop | None:
         # Read again, because the answer that was just stored may have decided the test.
         membership.refresh_from_db(fields=["qualified_at", "failed_at", "retake_asked_at"])
     why, mark = closed(membership), membership.collection.pass_mark
-    if WorkLimits.of(membership).is_over(timezone.localdate()) and not why:
+    if WorkLimits.of(membership).is_over() and not why:
         return _find_limit(membership)
     if why == "paused":
         return OnboardingStop("paused", note=membership.pause_note)
@@ -106,11 +106,12 @@ def find_stop(membership: Membership) -> OnboardingStop | None:
 
 def _find_limit(membership: Membership) -> OnboardingStop | None:
     """Return the limit that ends the member's work for now: a quota or the deadline."""
-    limits, day = WorkLimits.of(membership), timezone.localdate()
-    if not limits.has_quota and not limits.is_over(day):
+    limits = WorkLimits.of(membership)
+    is_over = limits.is_over()
+    if not limits.has_quota and not is_over:
         return None
     today, judged, _held = fetch_row(JUDGED, membership=membership.pk)
-    reached = limits.find_reached(day, today, judged)
+    reached = "deadline" if is_over else limits.find_reached(today, judged)
     return OnboardingStop(reached, today=today, judged=judged) if reached else None
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Role
@@ -12,7 +13,7 @@ from annotation.work.queue.check_scheduling import count_passed_checks, schedule
 from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
 
 Closed = Literal["", "paused", "consent", "failed"]
-Reached = Literal["", "deadline", "quota", "daily_quota"]
+Reached = Literal["", "quota", "daily_quota"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +34,18 @@ class WorkLimits:
         """Return whether the member's judgments must be counted."""
         return self.daily is not None or self.total is not None
 
-    def is_over(self, day: date) -> bool:
-        """Return whether the deadline has passed on this day."""
-        return self.last_day is not None and day > self.last_day
+    def is_over(self, day: date | None = None) -> bool:
+        """Return whether the deadline has passed on this day (None: today in the site's time zone)."""
+        today = day or timezone.localdate(timezone=timezone.get_default_timezone())
+        return self.last_day is not None and today > self.last_day
 
     def pairs_left(self, today: int, judged: int) -> int | None:
         """Return how many more pairs the quotas allow after the judgments of today and in all; None: any number."""
         quotas = ((self.daily, today), (self.total, judged))
         return min((max(0, quota - count) for quota, count in quotas if quota is not None), default=None)
 
-    def find_reached(self, day: date, today: int, judged: int) -> Reached:
-        """Return the limit because of which no new pair comes; "" where none is reached."""
-        if self.is_over(day):
-            return "deadline"
+    def find_reached(self, today: int, judged: int) -> Reached:
+        """Return the quota because of which no new pair comes; "" where none is reached."""
         if self.total is not None and judged >= self.total:
             return "quota"
         return "daily_quota" if self.daily is not None and today >= self.daily else ""

@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import psycopg
 from django.db import DatabaseError, connection, transaction
 from django.http import Http404
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from psycopg import errors
 from psycopg.rows import tuple_row
@@ -387,7 +386,7 @@ def pairs_left(db: psycopg.Connection[Any], annotator: AnnotatorContext) -> int 
     Practice and test are no work in this sense: only the deadline ends them.
     """
     limits = annotator.limits
-    if limits.is_over(timezone.localdate()):
+    if limits.is_over():
         return 0
     if annotator.trial is not None or not limits.has_quota:
         return None

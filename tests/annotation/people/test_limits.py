@@ -28,13 +28,16 @@ TODAY = date(2026, 11, 30)
         (WorkLimits(total=10), 0, 9, "", 1),
         (WorkLimits(daily=3, total=10), 3, 10, "quota", 0),
         (WorkLimits(daily=3, total=10), 1, 9, "", 1),
-        (WorkLimits(last_day=TODAY), 0, 0, "", None),
-        (WorkLimits(daily=3, last_day=TODAY - timedelta(days=1)), 0, 0, "deadline", 3),
     ],
 )
 def test_a_limit_is_reached(limits: WorkLimits, today: int, judged: int, reached: str, left: int | None) -> None:
-    assert limits.find_reached(TODAY, today, judged) == reached
+    assert limits.find_reached(today, judged) == reached
     assert limits.pairs_left(today, judged) == left
+
+
+def test_the_last_day_itself_is_a_day_of_work() -> None:
+    assert not WorkLimits().is_over(TODAY) and not WorkLimits(last_day=TODAY).is_over(TODAY)
+    assert WorkLimits(last_day=TODAY).is_over(TODAY + timedelta(days=1))
 
 
 @pytest.fixture
@@ -60,7 +63,7 @@ def test_at_the_quota_of_the_day_a_calm_page_comes_and_the_next_day_goes_on(alic
     client = client_of(alice)
     client.post("/c/birds/judge/next/")
     page = " ".join(client.get("/c/birds/judge/").text.split())
-    assert "<strong>0</strong> of 2 judged today" in page and "<strong>2</strong> left for you" in page
+    assert "<strong>0</strong> of 2 today" in page and "<strong>2</strong> left" in page
     lease = submit(alice, claim(alice), 1)
     assert submit(alice, lease, 1) is None and claim(alice) is None
     page = client.get("/c/birds/judge/").text

@@ -92,7 +92,7 @@ def test_the_page_counts_practice_and_the_test_with_skipped_pairs(alice: Members
     for _ in range(4):
         submit(alice, claim(alice), 1)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
-    assert "Test: <strong>1</strong> of 4" in page and "left for you" not in page
+    assert "Test: <strong>1</strong> of 4" in page and "</strong> left" not in page
 
 
 @pytest.mark.parametrize("wrong", [False, True])
