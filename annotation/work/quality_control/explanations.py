@@ -52,7 +52,7 @@ def _named_pairs(pairs: Iterable[int]) -> QuerySet[Pair, tuple[str, str, int]]:
 
 
 @transaction.atomic
-def upload_explanations(*, collection: Collection, file: File, by: User) -> tuple[int, int]:
+def upload_explanations(*, collection: Collection, file: "File[bytes]", by: User) -> tuple[int, int]:
     """Store the explanations of a CSV file with the columns of COLUMNS (grade and written_by may be missing).
 
     Returns how many were stored, and how many rows name no gold pair. An empty explanation deletes the stored one.
