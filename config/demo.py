@@ -43,8 +43,8 @@ def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, in
     call_command("import_collection", bundled.NAME, **files, **bundled.pool_depths(), grades=1, stdout=out)
     collection = Collection.objects.get(name=bundled.NAME)
     if not collection.title:  # Only once, so that later edits in the browser are kept.
-        collection.rubric, collection.title = bundled.RUBRIC, bundled.TITLE
-        collection.save(update_fields=["rubric", "title"])
+        collection.rubric, collection.title, collection.lab = bundled.RUBRIC, bundled.TITLE, True
+        collection.save(update_fields=["rubric", "title", "lab"])
     return collection, built
 
 
@@ -124,7 +124,7 @@ def start_web_search(folder: Path) -> WebSearch:
     path = folder / "web-queries.jsonl"
     path.write_text("".join(lines[:WEB_QUERIES]))
     import_collection(WEB, ImportFiles(queries=path, options=ImportOptions(grades=1)))
-    Collection.objects.filter(name=WEB, title="").update(title=WEB_TITLE)
+    Collection.objects.filter(name=WEB, title="").update(title=WEB_TITLE, lab=True)
     collection = Collection.objects.get(name=WEB)
     web_search = WebSearch.objects.select_related("collection").filter(collection=collection).first()
     return web_search or WEB_SEARCHES.start_or_join(collection, {"judge": OFFLINE_SEARCH})

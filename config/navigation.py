@@ -3,6 +3,7 @@
 A page belongs to the tab whose address is the longest prefix of its own, so that pages need not be listed.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,9 @@ from django.urls import reverse
 from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
-from annotation.access.permissions import Scope
+from annotation.access.permissions import Scope, SiteScope
 from annotation.models import Role
+from corpus.models import Collection
 from store.sql import read_sql
 
 
@@ -24,6 +26,9 @@ class Tab:
     url: str
     title: Promise
     also: tuple[str, ...] = ()  # Relative to the collection's address.
+    about: Promise | None = None  # What a page of the Lab is for.
+    is_of_lab: bool = False  # Shown outside the Lab, but only while the collection has it.
+    is_of_site: bool = False  # Its address names no collection.
 
 
 @dataclass(frozen=True)
@@ -39,37 +44,21 @@ class Entry:
 WORK = (
     Entry("judge", _("Judge"), (Tab("judge", _("Judge"), ("gold/grade/", "gold/review/")),), Role.ANNOTATOR),
     Entry("adjudicate", _("Adjudicate"), (Tab("adjudicate", _("Adjudicate")),), Role.ADJUDICATOR),
-    Entry("aspects", _("Aspects"), (Tab("aspects", _("Aspects")),), Role.ADJUDICATOR),
+    Entry("aspects", _("Aspects"), (Tab("aspects", _("Aspects"), is_of_lab=True),), Role.ADJUDICATOR),
     Entry(
         "mine",
         _("My work"),
-        (Tab("judge_history", _("My work")), Tab("reference_study", _("Answer study"))),
+        (Tab("judge_history", _("My work")), Tab("reference_study", _("Reference study"), is_of_lab=True)),
         Role.ANNOTATOR,
     ),
 )
 ADMIN = (
-    Entry("overview", _("Overview"), (Tab("collection", _("Overview")),)),
-    Entry(
-        "data",
-        _("Data"),
-        (
-            Tab("pairs", _("Pairs")),
-            Tab("import", _("Import")),
-            Tab("web_searches", _("Web search")),
-            Tab("statistics", _("Statistics")),
-        ),
-    ),
+    Entry("overview", _("Overview"), (Tab("collection", _("Overview"), ("statistics/",)),)),
+    Entry("data", _("Data"), (Tab("pairs", _("Pairs")), Tab("import", _("Import")))),
     Entry(
         "judging",
         _("Judging"),
-        (
-            Tab("campaigns", _("Campaigns")),
-            Tab("models", _("Models")),
-            Tab("panel", _("Panel")),
-            Tab("policies", _("Policies")),
-            Tab("canaries", _("Canaries")),
-            Tab("prices", _("Prices")),
-        ),
+        (Tab("campaigns", _("Campaigns")), Tab("models", _("Models")), Tab("prices", _("Prices"))),
     ),
     Entry(
         "people",
@@ -83,21 +72,9 @@ ADMIN = (
     Entry(
         "quality",
         _("Quality"),
-        (
-            Tab("quality", _("Quality"), ("audits/", "agreement/")),
-            Tab("label_errors", _("Suspected label errors")),
-            Tab("debate_effect", _("Debate effect study"), ("debate-effect.",)),
-        ),
+        (Tab("quality", _("Quality"), ("audits/", "agreement/")), Tab("label_errors", _("Suspected label errors"))),
     ),
-    Entry(
-        "train",
-        _("Train & export"),
-        (
-            Tab("exports", _("Exports")),
-            Tab("training", _("Training")),
-            Tab("learning_curves", _("Learning curves")),
-        ),
-    ),
+    Entry("train", _("Train & export"), (Tab("exports", _("Exports")), Tab("training", _("Training")))),
     Entry(
         "benchmark",
         _("Benchmark"),
@@ -105,18 +82,100 @@ ADMIN = (
             Tab("benchmark", _("Leaderboard")),
             Tab("runs", _("Runs")),
             Tab("hole_fillings", _("Hole filling")),
-            Tab("benchmark_queries", _("Queries")),
             Tab("qrels", _("Qrels")),
-            Tab("answers", _("Answers")),
-            Tab("agents", _("Agents")),
-            Tab("syntheses", _("Synthesis")),
         ),
     ),
 )
+# The pages of the Lab by group; a page shows its own group as tabs.
+LAB: tuple[tuple[Promise, tuple[Tab, ...]], ...] = (
+    (
+        _("Judges"),
+        (
+            Tab(
+                "policies",
+                _("Policy comparison"),
+                about=_(
+                    "What other ways of judging would have labelled, cost and sent to people, from stored answers."
+                ),
+            ),
+            Tab(
+                "panel",
+                _("Panel study"),
+                about=_("How good and how independent the judges are, and which sets of them would vote best."),
+            ),
+            Tab(
+                "canaries",
+                _("Canaries"),
+                about=_("Documents that try to give judges orders, to see whether a judge obeys them."),
+            ),
+        ),
+    ),
+    (
+        _("People"),
+        (
+            Tab(
+                "debate_effect",
+                _("Debate effect study"),
+                ("debate-effect.",),
+                _("Whether people judge otherwise when they read the debate."),
+            ),
+            Tab("aspects", _("Aspects"), about=_("What a good answer covers, and which documents cover each part.")),
+            Tab(
+                "reference_study",
+                _("Reference study"),
+                about=_("People write and rate reference answers, to compare with those of a model."),
+            ),
+        ),
+    ),
+    (
+        _("Search systems"),
+        (
+            Tab("answers", _("Answers"), about=_("How good answers are that models write from each run's documents.")),
+            Tab("agents", _("Agents"), about=_("How agents that search by themselves fare with each search system.")),
+            Tab(
+                "suites",
+                _("Suites"),
+                about=_("The same systems on several collections, with their means."),
+                is_of_site=True,
+            ),
+            Tab(
+                "syntheses",
+                _("Synthetic queries"),
+                about=_("Queries and passages that a model writes, for training or for judging."),
+            ),
+        ),
+    ),
+    (
+        _("Trained models"),
+        (
+            Tab(
+                "learning_curves",
+                _("Learning curves"),
+                about=_("How much better a reranker gets with more labels, and whether more are worth it."),
+            ),
+            Tab(
+                "compare_trained",
+                _("Compare trained models"),
+                about=_("Rerankers on the same held-out queries, and what each loss of distillation adds."),
+            ),
+        ),
+    ),
+)
+LAB_TAB = Tab("lab", _("Lab"), is_of_lab=True)
+LAB_ENTRY = Entry("lab", _("Lab"), (LAB_TAB, *(tab for _title, tabs in LAB for tab in tabs)))
 GEAR = Entry(
     "gear",
     _("Settings"),
     (Tab("settings", _("Settings")), Tab("webhooks", _("Webhooks")), Tab("audit_log", _("Audit log"))),
+)
+# The pages of the site's owners.
+SITE = tuple(
+    Entry(tab.url, tab.title, (tab,))
+    for tab in (
+        Tab("home", _("Collections"), is_of_site=True),
+        Tab("site_accounts", _("Site accounts"), is_of_site=True),
+        Tab("site_audit_log", _("Audit log"), is_of_site=True),
+    )
 )
 
 MANY = 100_000  # Pairs and conflicts are counted up to here.
@@ -133,57 +192,75 @@ def navigation_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def build_navigation(request: HttpRequest) -> dict[str, Any]:
-    """Return the user's menu entries, current tabs and settings tabs; {} outside collections."""
+    """Return the user's menu entries, current tabs and settings tabs; outside collections, the entries of owners."""
     scope = getattr(request, "scope", None)
+    if isinstance(scope, SiteScope) and scope.user.is_owner:
+        _entry, site_tab = _find_current(request.path, SITE)
+        return {"entries": [_show(entry.tabs[0], None, site_tab) | {"key": entry.key} for entry in SITE]}
     if not isinstance(scope, Scope):
         return {}
+    collection = scope.collection
     work = [entry for entry in WORK if scope.may_judge and scope.role >= entry.role]
-    entries = ADMIN if scope.may_admin else work
-    collection_address = reverse("collection", args=[scope.collection.name])
-    best_match = max(
-        (
-            (len(address), entry, tab)
-            for entry in (*entries, *work, GEAR)
-            for tab in entry.tabs
-            for address in (
-                reverse(tab.url, args=[scope.collection.name]),
-                *(collection_address + part for part in tab.also),
-            )
-            # The Overview's address is a prefix of all others.
-            if request.path == address or (request.path.startswith(address) and address != collection_address)
-        ),
-        key=lambda row: row[0],
-        default=(0, None, None),
-    )
-    _length, current, current_tab = best_match
+    entries = [*ADMIN, LAB_ENTRY] if scope.may_admin else work
+    current, current_tab = _find_current(request.path, (*entries, *work, GEAR), collection)
+    work = [entry for entry in work if collection.lab or not entry.tabs[0].is_of_lab]
     at_work = scope.may_admin and current in work
-
-    def show(tab: Tab) -> dict[str, Any]:
-        return {
-            "url": reverse(tab.url, args=[scope.collection.name]),
-            "title": tab.title,
-            "current": tab is current_tab,
-        }
 
     # The counts of the entries, by key, and the stored alpha of Quality, in one statement.
     with connection.cursor() as cursor:
-        cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
+        cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": collection.pk, "many": MANY})
         row = cursor.fetchone() or ()
     keys = ("adjudicate", "data", "judging", "people", "train", "benchmark", "quality", "disabled_webhooks")
     counts: dict[str, float | None] = dict(zip(keys, row, strict=False))
     menu = [
-        show(entry.tabs[0])
+        _show(entry.tabs[0], collection)
         | {"key": entry.key, "title": entry.title, "current": entry is current, "count": counts.get(entry.key)}
         for entry in entries
+        if collection.lab or not entry.tabs[0].is_of_lab
     ]
     # Admins who judge keep their menu on the left: there, the entries of the work are tabs.
-    tabs = [entry.tabs[0] for entry in work] if at_work else (current.tabs if current else ())
+    tabs: Iterable[Tab] = [entry.tabs[0] for entry in work] if at_work else (current.tabs if current else ())
+    if current is LAB_ENTRY:
+        tabs = [LAB_TAB, *(tab for group in lab_groups(scope) if current_tab in group[1] for tab in group[1])]
+    shown_tabs = [_show(tab, collection, current_tab) for tab in tabs if collection.lab or not tab.is_of_lab]
     return {
-        "collection": scope.collection,
+        "collection": collection,
         "entries": menu,
-        "tabs": [show(tab) for tab in tabs] if len(tabs) > 1 else [],
-        "gear": [show(tab) for tab in GEAR.tabs] if scope.may_admin else [],
-        "work": [show(entry.tabs[0]) for entry in work],
+        "tabs": shown_tabs if len(shown_tabs) > 1 else [],
+        "gear": [_show(tab, collection, current_tab) for tab in GEAR.tabs] if scope.may_admin else [],
+        "work": [_show(entry.tabs[0], collection, current_tab) for entry in work],
         "disabled_webhooks": counts.get("disabled_webhooks", 0),
-        "judge": show(WORK[0].tabs[0]) if scope.may_admin and scope.may_judge and not at_work else None,
+        "judge": _show(WORK[0].tabs[0], collection) if scope.may_admin and scope.may_judge and not at_work else None,
     }
+
+
+def lab_groups(scope: Scope) -> list[tuple[Promise, list[Tab]]]:
+    """Return the groups of the Lab with the pages that this admin may open."""
+    # Aspects belong to a member's assessor, and owners need not be members.
+    return [(title, [tab for tab in tabs if tab.url != "aspects" or scope.may_adjudicate]) for title, tabs in LAB]
+
+
+def _find_current(
+    path: str, entries: Iterable[Entry], collection: Collection | None = None
+) -> tuple[Entry | None, Tab | None]:
+    """Return the entry and the tab whose address is the longest prefix of a path; of equals, the first."""
+    root = reverse("home") if collection is None else reverse("collection", args=[collection.name])
+    matches = (
+        (len(address), entry, tab)
+        for entry in entries
+        for tab in entry.tabs
+        for address in (address_of(tab, collection), *(root + part for part in tab.also))
+        # The first page's address is a prefix of all others.
+        if path == address or (path.startswith(address) and address != root)
+    )
+    _length, entry, tab = max(matches, key=lambda match: match[0], default=(0, None, None))
+    return entry, tab
+
+
+def address_of(tab: Tab, collection: Collection | None) -> str:
+    """Return the address of a tab; `collection` is None on pages of the site."""
+    return reverse(tab.url, args=[] if tab.is_of_site or collection is None else [collection.name])
+
+
+def _show(tab: Tab, collection: Collection | None, current: Tab | None = None) -> dict[str, Any]:
+    return {"url": address_of(tab, collection), "title": tab.title, "current": tab is current}

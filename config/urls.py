@@ -3,10 +3,12 @@
 from django.urls import include, path
 
 from config.hub import push_to_hub
+from config.lab import lab
 
 handler500 = "config.unavailability.server_error"
 
 urlpatterns = [
+    path("c/<slug:name>/lab/", lab, name="lab"),
     path("c/<slug:name>/exports/<int:number>/push/", push_to_hub, {"kind": "dataset"}, name="push_export"),
     path("c/<slug:name>/training/models/<int:number>/push/", push_to_hub, {"kind": "model"}, name="push_model"),
     path("", include("annotation.urls")),

@@ -93,6 +93,7 @@ class SettingsOut(Schema):
     hourly_rate: float | None
     budget: float | None
     daily_budget: float | None
+    lab: bool
     arms: ArmsOut
     instruction: str
     instruction_version: int

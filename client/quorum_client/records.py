@@ -81,6 +81,7 @@ class SettingsOut(Record):
     hourly_rate: float | None
     budget: float | None
     daily_budget: float | None
+    lab: bool
     arms: dict[str, int]
     instruction: str
     instruction_version: int

@@ -184,6 +184,16 @@ class SettingsOptions(Options):
         default=None, ge=0, le=1e9, clears=True,
     )  # fmt: skip
 
+    lab: bool | None = option(
+        _("Lab"),
+        _(
+            "A menu entry with the pages for research: comparisons of policies and panels, canaries, studies, learning "
+            "curves, answers, agents, synthetic queries, suites, aspects."
+        ),
+        default=None,
+        choices={"False": _("Off"), "True": _("On")},
+    )
+
     leaves_out = {
         "page": {
             "instruction": "it has an editor with a preview and its versions",

@@ -1,7 +1,9 @@
-"""Names of grades."""
+"""Names of grades; whether a collection has the Lab."""
 
 import django.contrib.postgres.fields
 from django.db import migrations, models
+
+LAB = "The menu has the pages for research (config.navigation.LAB)."
 
 
 class Migration(migrations.Migration):
@@ -20,4 +22,7 @@ class Migration(migrations.Migration):
                 size=None,
             ),
         ),
+        # Collections that exist keep every page in their menu; new ones begin without the Lab.
+        migrations.AddField("collection", "lab", models.BooleanField(default=True, db_default=True, help_text=LAB)),
+        migrations.AlterField("collection", "lab", models.BooleanField(default=False, db_default=False, help_text=LAB)),
     ]

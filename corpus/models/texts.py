@@ -124,6 +124,9 @@ class Collection(models.Model):
     daily_budget = models.FloatField(
         null=True, blank=True, help_text="USD that judges may cost in one UTC day; null: no cap."
     )
+    lab = models.BooleanField(
+        default=False, db_default=False, help_text="The menu has the pages for research (config.navigation.LAB)."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

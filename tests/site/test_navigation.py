@@ -1,41 +1,73 @@
-"""The menu: at most seven entries, no tab under two of them, and every page of a collection under exactly one."""
+"""The menu: few entries and tabs, the Lab only where it is on, one name for each page, each page under one entry."""
+
+import html
+import re
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
 
 import pytest
+from django.conf import settings
+from django.db import migrations
 from django.test import Client, RequestFactory
-from django.urls import reverse
+from django.urls import resolve, reverse
 
 from annotation.access.permissions import Scope
 from annotation.models import Role
 from config import navigation
+from config.navigation import ADMIN, GEAR, LAB, LAB_TAB, SITE, WORK, Tab, address_of
 from corpus.models import Collection
-from tests.factories import make_collection, make_member, make_user
+from tests.factories import client_of, make_collection, make_member, make_user
+from tests.site.test_links import follow
 from tests.site.test_permissions import World, routes
 
 pytestmark = pytest.mark.django_db
+LAB_TABS = [tab for _title, tabs in LAB for tab in tabs]
+ENTRIES = ["Overview", "Data", "Judging", "People", "Quality", "Train & export", "Benchmark"]
 
 
 def entries_for(role: Role, collection: Collection) -> list[str]:
-    client = Client()
-    client.force_login(make_member(collection, f"a-{role}", role).user)
+    client = client_of(make_member(collection, f"a-{role}", role))
     page = client.get(reverse("judge_history", args=[collection.name]))
     return [str(entry["title"]) for entry in page.context["navigation"]["entries"]]
 
 
-def test_each_role_has_its_entries_and_nobody_more_than_seven():
+def test_each_role_has_its_entries_and_the_lab_adds_its_own() -> None:
+    without, with_lab = make_collection("birds"), make_collection("stones", lab=True)
+    assert entries_for(Role.ANNOTATOR, without) == entries_for(Role.ANNOTATOR, with_lab) == ["Judge", "My work"]
+    assert entries_for(Role.ADJUDICATOR, without) == ["Judge", "Adjudicate", "My work"]
+    assert entries_for(Role.ADJUDICATOR, with_lab) == ["Judge", "Adjudicate", "Aspects", "My work"]
+    assert entries_for(Role.ADMIN, without) == ENTRIES
+    assert entries_for(Role.ADMIN, with_lab) == [*ENTRIES, "Lab"]
+
+
+def test_an_admin_without_the_lab_has_seven_entries_and_twenty_tabs() -> None:
+    """Counted as shown, on the first page of each entry, with the menu of settings."""
     collection = make_collection("birds")
-    assert entries_for(Role.ANNOTATOR, collection) == ["Judge", "My work"]
-    assert entries_for(Role.ADJUDICATOR, collection) == ["Judge", "Adjudicate", "Aspects", "My work"]
-    assert entries_for(Role.ADMIN, collection) == [
-        "Overview", "Data", "Judging", "People", "Quality", "Train & export", "Benchmark",
-    ]  # fmt: skip
+    client = client_of(make_member(collection, "ada", Role.ADMIN))
+    first = client.get("/c/birds/").context["navigation"]
+    tabs = [client.get(entry["url"]).context["navigation"]["tabs"] for entry in first["entries"]]
+    assert [len(row) for row in tabs] == [0, 2, 3, 3, 2, 2, 4]  # The Overview has no second page, so no row of tabs.
+    assert (len(tabs), sum(len(row) or 1 for row in tabs) + len(first["gear"])) == (7, 20)
 
 
-def test_a_tab_stands_under_one_entry():
-    tabs = [tab.url for entry in (*navigation.ADMIN, *navigation.WORK, navigation.GEAR) for tab in entry.tabs]
+def test_pages_of_the_lab_show_their_group_as_tabs() -> None:
+    collection = make_collection("birds", lab=True)
+    client = client_of(make_member(collection, "ada", Role.ADMIN))
+    for _title, tabs in LAB:
+        for tab in tabs:
+            if not tab.is_of_site:
+                shown = client.get(address_of(tab, collection)).context["navigation"]["tabs"]
+                assert [row["title"] for row in shown] == ["Lab", *(other.title for other in tabs)]
+                assert [row["title"] for row in shown if row["current"]] == [tab.title]
+
+
+def test_a_tab_stands_under_one_entry() -> None:
+    tabs = [tab.url for tab in chain(*(entry.tabs for entry in (*ADMIN, GEAR)), LAB_TABS)]
     assert len(tabs) == len(set(tabs))
 
 
-def test_every_page_of_a_collection_stands_under_an_entry():
+def test_every_page_of_a_collection_stands_under_an_entry() -> None:
     world = World()
     scope = Scope(make_user("site-owner"), world.collection, None, Role.ADMIN)
     strays = set()
@@ -50,13 +82,97 @@ def test_every_page_of_a_collection_stands_under_an_entry():
     assert strays == set(), "config/navigation.py names the tab they belong to"
 
 
-def test_an_admin_who_judges_has_the_pages_of_the_work_as_tabs():
+def test_an_admin_who_judges_has_the_pages_of_the_work_as_tabs() -> None:
     collection = make_collection("birds")
-    client = Client()
-    client.force_login(make_member(collection, "ada", Role.ADMIN).user)
+    client = client_of(make_member(collection, "ada", Role.ADMIN))
     page = client.get(reverse("judge_history", args=[collection.name]))
     assert [tab["url"] for tab in page.context["navigation"]["tabs"]] == [
-        reverse(name, args=["birds"]) for name in ("judge", "adjudicate", "aspects", "judge_history")
+        reverse(name, args=["birds"]) for name in ("judge", "adjudicate", "judge_history")
     ]
     elsewhere = client.get(reverse("members", args=[collection.name])).context["navigation"]
     assert (elsewhere["judge"]["url"], len(elsewhere["tabs"])) == (reverse("judge", args=["birds"]), 3)
+
+
+def text_of(markup: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
+
+
+def names_of(client: Client, address: str) -> tuple[str, str]:
+    """The heading of a page, and its title without the collection's or the site's name."""
+    page = client.get(address)
+    assert page.status_code == 200, address
+    text = page.content.decode()
+    heading, title = (
+        re.search(r"<h1[^>]*>(.*?)</h1>", text, re.DOTALL),
+        re.search("<title>(.*?)</title>", text, re.DOTALL),
+    )
+    assert heading and title
+    return text_of(heading[1]), text_of(title[1]).partition(" · ")[0]
+
+
+@pytest.mark.parametrize("lab", [True, False])
+def test_every_tab_answers_and_has_the_name_of_its_heading_and_its_title(lab: bool) -> None:
+    """With the Lab off, addresses of its pages still answer."""
+    collection = make_collection("birds", lab=lab)
+    owner = make_user("olga", is_owner=True)
+    client = client_of(make_member(collection, owner.username, Role.ADMIN))
+    tabs: list[Tab] = [*chain(*(entry.tabs for entry in (*ADMIN, GEAR, *SITE, WORK[-1]))), LAB_TAB, *LAB_TABS]
+    wrong = {
+        tab.url: names
+        for tab in tabs
+        if {*(names := names_of(client, address_of(tab, collection)))} != {str(tab.title)}
+    }
+    assert wrong == {}
+
+
+def test_breadcrumbs_call_a_page_by_the_name_of_its_tab() -> None:
+    tabs = chain(*(entry.tabs for entry in (*ADMIN, GEAR, *SITE, *WORK)), [LAB_TAB, *LAB_TABS])
+    titles = {tab.url: str(tab.title) for tab in tabs}
+    named = []
+    for path in sorted(Path(settings.BASE_DIR, "templates").rglob("*.html")):
+        for crumbs in re.findall(r'class="crumbs".*?</(?:nav|p)>', path.read_text(), re.DOTALL):
+            links = re.findall(r"""<a[^>]*?\{% url '(\w+)'[^>]*>\s*\{% translate ["'](.*?)["'] %\}""", crumbs)
+            named += [(str(path), url, title) for url, title in links if url in titles]
+    assert len(named) > 50
+    assert [row for row in named if row[2] != titles[row[1]]] == []
+
+
+def names_of_lab(world: World) -> set[str]:
+    """The names of all addresses that belong to the Lab, as the menu has it."""
+    entries = (*ADMIN, navigation.LAB_ENTRY, GEAR)
+    tabs = {route.name: navigation._find_current(route.path, entries, world.collection)[1] for route in routes(world)}
+    return {name for name, tab in tabs.items() if tab is LAB_TAB or tab in LAB_TABS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["admin", "adjudicator", "owner"])
+def test_links_lead_to_the_lab_only_where_it_is_on(who: str) -> None:
+    """Followed from every page that can be reached, on a collection with one of everything."""
+    world = World()
+    _broken, seen = follow(world.client(who), "/c/birds/")
+    pages = seen & names_of_lab(world)
+    assert pages >= {tab.url for tab in LAB_TABS} - {"aspects"} if who != "adjudicator" else pages == {"aspects"}
+    Collection.objects.update(lab=False)
+    _broken, seen = follow(world.client(who), "/c/birds/")
+    assert seen & names_of_lab(world) == set()
+
+
+def test_the_owner_has_a_menu_on_the_pages_of_the_site_and_nobody_else() -> None:
+    collection = make_collection("birds")
+    admin = client_of(make_member(collection, "ada", Role.ADMIN))
+    owner = Client()
+    owner.force_login(make_user("olga", is_owner=True))
+    for address in ("/", "/people/", "/audit-log/"):
+        entries = owner.get(address).context["navigation"]["entries"]
+        assert [str(entry["title"]) for entry in entries] == ["Collections", "Site accounts", "Audit log"]
+        assert [entry["url"] for entry in entries if entry["current"]] == [address]
+        assert resolve(address).func.action in ("site", "own-site")  # type: ignore[attr-defined]
+    assert not admin.get("/").context["navigation"]
+
+
+def test_collections_that_exist_keep_the_lab_and_new_ones_begin_without() -> None:
+    """The column's first default is for rows that are there when the migration runs."""
+    added, altered = import_module("corpus.migrations.0004_first_class").Migration.operations[:2]
+    assert isinstance(added, migrations.AddField) and isinstance(altered, migrations.AlterField)
+    assert (added.field.db_default, altered.field.db_default) == (True, False)
+    assert not make_collection("birds").lab

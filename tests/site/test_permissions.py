@@ -175,7 +175,7 @@ class World:
     """A collection with one of everything, and the people around it."""
 
     def __init__(self) -> None:
-        self.collection = make_collection("birds")
+        self.collection = make_collection("birds", lab=True)
         self.other = make_collection("stones")
         self.pair = make_pair(self.collection)
         self.people = {

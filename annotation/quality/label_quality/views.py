@@ -61,7 +61,8 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     rows: list[dict[str, Any]] = context["second"]["rows"] if context["second"] else []  # type: ignore[index]
     pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
     context["differing"] = [(pairs[row["pair"]], row) for row in rows if row["pair"] in pairs]
-    if AspectReview.objects.filter(query__collection=scope.collection, state=AspectReview.State.SUBMITTED).exists():
+    reviews = AspectReview.objects.filter(query__collection=collection, state=AspectReview.State.SUBMITTED)
+    if collection.lab and reviews.exists():
         context["figures"] = measure_reviews(scope.collection)
     return render(request, "label_quality/quality.html", {**context, "scope": scope})
 

@@ -19,11 +19,12 @@ from annotation.work.settings import guidelines, services
 from annotation.work.settings.services import change_settings
 from corpus.collections.options import AMOUNTS, ArmWeights, SettingsOptions
 from corpus.errors import BadInput
+from corpus.models.texts import shown_only
 from judges.costs.collection_budgets import collection_budget
 
 WORK_OPTIONS = (
     "title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from",
-    "grade_names", "daily_target", "markdown", "long_documents",
+    "grade_names", "daily_target", "markdown", "long_documents", "lab",
 )  # fmt: skip
 
 LANGUAGES = site_settings.LANGUAGES
@@ -106,6 +107,8 @@ def _change_settings(request: HttpRequest, scope: Scope, name: str, form: Action
             "form": _form_of_work(None, scope),
             "money": _form_of_amounts(None, scope),
             "arms": ArmsForm(ArmWeights, initial=scope.collection.arms),
+            # An experiment is of the Lab, but one that goes on stays in sight.
+            "has_arms": scope.collection.lab or scope.collection.arms != shown_only(),
             "caps": collection_budget(scope.collection),
             "guidelines": guidelines.current(scope.collection),
             "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),

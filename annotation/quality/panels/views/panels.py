@@ -77,6 +77,7 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     else:
         words = _("Panel %(made)s now votes with %(join)s.")
         messages.success(request, words % {"made": panel.name, "join": ", ".join(panel.ensemble)})
+        return redirect("models", scope.collection.name)
     return redirect("panel", scope.collection.name)
 
 
@@ -84,6 +85,7 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the cost of a self-check; POST has a worker run it."""
+    listed = "panel" if scope.collection.lab else "models"
     parameters = request.POST if request.method == "POST" else request.GET
     try:
         judges = _find_judges(scope, parameters)
@@ -92,10 +94,10 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
                 self_checks.ask_later(scope.collection, judges)
                 record(scope, "judge.self-check", judges=[row.name for row in judges])
             messages.info(request, _("The self-check is running in the background. Reload this page in a minute."))
-            return redirect("panel", scope.collection.name)
+            return redirect(listed, scope.collection.name)
     except BadInput as error:
         messages.error(request, _("Not started: %(error)s.") % {"error": error})
-        return redirect("panel", scope.collection.name)
+        return redirect(listed, scope.collection.name)
     probes = self_checks.collection_probes(scope.collection)
     context = {
         "scope": scope,
