@@ -94,9 +94,7 @@ LAB: tuple[tuple[Promise, tuple[Tab, ...]], ...] = (
             Tab(
                 "policies",
                 _("Policy comparison"),
-                about=_(
-                    "What other ways of judging would have labelled, cost and sent to people, from stored answers."
-                ),
+                about=_("What other ways of judging would have labelled, cost and sent to people."),
             ),
             Tab(
                 "panel",
