@@ -297,10 +297,16 @@ def test_the_page_costs_at_most_twenty_statements(books, admin):
 
 
 def test_the_settings_page_sets_the_weights(books, admin):
+    """The weights are of the Lab; without it they are shown only where an experiment goes on."""
+    assert "arms-h" not in admin.get("/c/books/settings/").text
+    Collection.objects.update(lab=True)
     assert 'debate-effect/">Debate effect study</a>' in admin.get("/c/books/settings/").text
     answer = admin.post("/c/books/settings/experiment-arms/", {"shown": 2, "hidden": 1, "reveal": 1})
     assert (answer.status_code, answer["Location"]) == (302, "/c/books/settings/")
     assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
+    Collection.objects.update(lab=False)
+    page = admin.get("/c/books/settings/").text
+    assert "arms-h" in page and "Debate effect study" not in page
     assert admin.post("/c/books/settings/experiment-arms/", {"shown": 0, "hidden": 0, "reveal": 0}).status_code == 422
 
 
