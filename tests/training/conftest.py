@@ -17,7 +17,7 @@ from training.jobs import worker_pool
 
 @pytest.fixture
 def birds(db: None) -> Collection:
-    return make_collection("birds")
+    return make_collection("birds", lab=True)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ ADDRESS = "/c/birds/training/compare/"
 
 def make_birds() -> Collection:
     """The dev queries of the set that `publish` names: four of six documents each, of which three are relevant."""
-    birds = make_collection("birds")
+    birds = make_collection("birds", lab=True)
     for number in range(16, 20):
         query = make_query(birds, f"what is a key number {number}", external_id=f"q{number}")
         for place in range(6):

@@ -21,7 +21,7 @@ from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
 from corpus.aspects.exchange import export_aspects, export_lines, import_aspects
 from corpus.errors import BadInput
-from corpus.models import Label, Query
+from corpus.models import Collection, Label, Query
 from corpus.models.aspects import AspectReview, AspectRevision, ReviewStep
 from tests.aspect_reviews import ACCEPTED, WHY, accept_all, decide_all, ice_document, newest
 from tests.aspects_scene import ice_scene
@@ -308,6 +308,9 @@ def test_figures_equal_scikit_learns_and_are_taken_away(office: Office) -> None:
     assert [row["measure"] for row in document["reviews"]] == list(rows)
     assert r"\toprule" in client.get(f"{home}?as=tex").content.decode()
     assert client.get(f"{home}?as=exe").status_code == 404
+    quality = client_of(office.charlie).get("/c/ice/quality/").content.decode()
+    assert "/c/ice/aspects/review/" not in quality  # Aspects belong to the Lab.
+    Collection.objects.update(lab=True)
     quality = client_of(office.charlie).get("/c/ice/quality/").content.decode()
     assert "/c/ice/aspects/review/" in quality and f"{rows['decisions_kappa'].value:.3f}" in quality
 

@@ -23,6 +23,7 @@ from annotation.work.queue.undo import undo_decision
 from corpus.collections.configure import configure_collection
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Judgment, Label
+from corpus.models.texts import shown_only
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
@@ -298,6 +299,7 @@ def test_the_page_costs_at_most_twenty_statements(books, admin):
 
 def test_the_settings_page_sets_the_weights(books, admin):
     """The weights are of the Lab; without it they are shown only where an experiment goes on."""
+    Collection.objects.update(arms=shown_only())
     assert "arms-h" not in admin.get("/c/books/settings/").text
     Collection.objects.update(lab=True)
     assert 'debate-effect/">Debate effect study</a>' in admin.get("/c/books/settings/").text
