@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Role, User
+from annotation.work.queue.annotators import WorkLimits
 from annotation.work.queue.skipped import skipped_by_all
 from corpus.models import Collection, Item, Label
 from corpus.reader_time import start_of_site_day
@@ -66,8 +67,10 @@ def own_work(membership: Membership) -> dict[str, Any]:
         skipped=Count("pk", filter=Q(state=State.SKIPPED)),
         has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
     )
+    count = free.filter(~Exists(assignments)).order_by()[:MANY].count()
+    left = WorkLimits.of(membership).pairs_left(counts["today"], counts["judged"])
     return counts | {
-        "waiting": free.filter(~Exists(assignments)).order_by()[:MANY].count(),
+        "waiting": count if left is None else min(count, left),
         "conflicts": _find_conflicts(membership.collection).count() if membership.role >= Role.ADJUDICATOR else 0,
     }
 

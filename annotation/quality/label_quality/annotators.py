@@ -81,7 +81,7 @@ def measure_annotators(collection: Collection, votes: BinaryVotes | None = None)
 def measure_months(collection: Collection) -> list[MonthQuality]:
     """Measure everyone's accuracy on gold and agreement with the others, month by month, newest month first."""
     members = dict(Membership.objects.filter(collection=collection).values_list("assessor", "pk"))
-    tallies = _tally_judgments(collection, monthly=True)
+    tally_of = _tally_judgments(collection, monthly=True)
     return [
         MonthQuality(
             membership=members[assessor],
@@ -89,7 +89,7 @@ def measure_months(collection: Collection) -> list[MonthQuality]:
             gold=share_statistic(tally.gold, NO_GOLD),
             majority=share_statistic(_equal_to_majority(tally), NOBODY_ELSE),
         )
-        for (assessor, month), tally in sorted(tallies.items(), key=lambda row: (-row[0][1], row[0][0]))
+        for (assessor, month), tally in sorted(tally_of.items(), key=lambda row: (-row[0][1], row[0][0]))
         if assessor in members
     ]
 

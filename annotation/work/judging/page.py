@@ -95,8 +95,8 @@ class TaskView:
     markdown: bool = False
 
     @property
-    def only_alone(self) -> bool:
-        """Return whether it needs a whole page: texts to edit, practice and the qualification test."""
+    def needs_whole_page(self) -> bool:
+        """Return whether it needs a page of its own: texts to edit, practice and the qualification test."""
         return self.in_test or self.draft is not None
 
     @property

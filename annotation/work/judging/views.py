@@ -175,7 +175,7 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
     tasks = page.read_open_tasks(scope.member)
     # Texts to edit and the qualification test need more room than a card has. Consent, the test and
     # a pause, which come before the next task, also have their pages there.
-    if tasks[0].only_alone if tasks else onboarding.find_stop(scope.member):
+    if tasks[0].needs_whole_page if tasks else onboarding.find_stop(scope.member):
         return redirect("judge", scope.collection.name)
     context = _card_context(scope) | {
         "works": tasks,

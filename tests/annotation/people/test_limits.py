@@ -7,6 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.data.bulk.reassigning import may_get_pairs
+from annotation.home.overview.overview import own_work
 from annotation.models import Assignment, AuditEntry, Membership, Role
 from annotation.work.judging import submitting
 from annotation.work.queue import assignment
@@ -68,7 +69,8 @@ def test_at_the_quota_of_the_day_a_calm_page_comes_and_the_next_day_goes_on(alic
     assert submit(alice, lease, 1) is None and claim(alice) is None
     page = client.get("/c/birds/judge/").text
     assert "You judged 2 of 2 pairs today." in page and "Undo last" not in page
-    assert "You judged all of today's pairs" in client.get("/c/birds/").text
+    page = " ".join(client.get("/c/birds/").text.split())
+    assert "You judged all of today's pairs" in page and "of 2 judged today" in page and "to judge" not in page
     client.post("/c/birds/judge/query/next/")
     assert "Done for today" in client.get("/c/birds/judge/query/", follow=True).text
     Assignment.objects.update(ended_at=timezone.now() - timedelta(days=1))
@@ -79,6 +81,7 @@ def test_a_quota_in_all_counts_every_day_and_a_page_of_a_query_keeps_within_it(a
     limit(alice, total_quota=4)
     submit(alice, claim(alice), 1)
     held = Assignment.objects.get(state="open")
+    assert own_work(alice)["waiting"] == 3, "one of the four that are asked for is judged"
     Assignment.objects.filter(state="done").update(ended_at=timezone.now() - timedelta(days=40))
     submit(alice, held, 1)
     Assignment.objects.filter(state="open").update(state="returned", lease_until=timezone.now())

@@ -218,6 +218,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(
     monkeypatch.setattr(statistics, "SMALL", 10)
     before = cached_statistics(books)
     assert before.stored and before.kappas is None and before.audits is None, "not computed yet"
+    assert statistics.cached_months(books) == ()
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     assert statistics.STATISTICS.refresh(books) is None and statistics.STATISTICS.refresh(books) is None
     assert not cached_statistics(books, campaign).job.is_over
@@ -229,6 +230,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(
     assert {one.group for one in found.kappas} == {"judges", "people"}
     assert [one.name for one in found.people] == ["alice", "bob"]
     assert found.points
+    assert {month.membership for month in statistics.cached_months(books)} == {one.membership for one in found.people}
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     assert client.post("/c/books/statistics/refresh/", headers={"HX-Request": "true"}).status_code == 204
     compute_statistics()

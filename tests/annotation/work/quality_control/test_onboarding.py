@@ -79,6 +79,7 @@ def test_guidelines_come_before_practice_and_before_a_first_pair_without_a_test(
     bob = make_member(alice.collection, "bob")
     page = client_of(bob).get("/c/books/judge/?start").text
     assert "First read the guidelines" in page and "data-starts" not in page
+    assert "First read the guidelines" in client_of(bob).get("/c/books/judge/query/").text
     Membership.objects.filter(pk=bob.pk).update(lent=1)
     page = client_of(bob).get("/c/books/judge/?start").text
     assert "First read the guidelines" not in page and "data-starts" in page
