@@ -6,6 +6,7 @@ from annotation.data.imports.uploads import sweep_uploads
 from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.exports.listing import EXPORT_TASK
 from annotation.exports.snapshots import begin_again, write_snapshot
+from annotation.home.inbox.mails import send_inbox_mails
 from annotation.models.imports import FileImport
 from annotation.models.quality_control import ArgumentsRequest
 from annotation.models.snapshots import Snapshot
@@ -78,4 +79,4 @@ import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.p
 search_web = register_job_kind(JobKind(WEB_SEARCHES.task, WEB_SEARCHES.model, WEB_SEARCHES.perform))
 
 # On the unnamed queue, that of ordinary workers; trainers do not run these.
-CHORES += [("", lara_live.wake), ("", sweep_uploads), ("", sweep_contents)]
+CHORES += [("", lara_live.wake), ("", sweep_uploads), ("", sweep_contents), ("", send_inbox_mails)]

@@ -1,6 +1,7 @@
-"""Retakes of the qualification test, quotas and deadlines of members, explanations of gold."""
+"""Retakes of the qualification test, quotas and deadlines of members, explanations of gold; readers of inboxes."""
 
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
 
 
@@ -41,5 +42,29 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('pair', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='gold_explanation', to='corpus.pair')),
             ],
+        ),
+        migrations.AddField(
+            model_name='user',
+            name='inbox_mail',
+            field=models.CharField(blank=True, choices=[('', 'never'), ('daily', 'once a day'), ('once', 'at once')], db_default='', default='', help_text='When the inboxes of their collections are mailed to them; empty: never.', max_length=5),
+        ),
+        migrations.AddField(
+            model_name='user',
+            name='inbox_site',
+            field=models.CharField(blank=True, db_default='', default='', help_text='Address of this site, for links in that mail.', max_length=300),
+        ),
+        migrations.CreateModel(
+            name='InboxReader',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('seen_at', models.DateTimeField(help_text='What ended until then is no longer listed.', null=True)),
+                ('mailed_at', models.DateTimeField(help_text='When the last mail was sent.', null=True)),
+                ('mailed', models.JSONField(default=list, help_text='Keys of what still stood in the inbox at the last mail: it is not mailed again.')),
+                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='corpus.collection')),
+                ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='inboxes', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('user', 'collection'), name='inbox_reader_once')],
+            },
         ),
     ]

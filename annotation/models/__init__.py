@@ -14,6 +14,14 @@ from corpus.models import NUMBER, Assessor, Collection, Item, Judgment, Numbered
 from jobs.models import ResultRow
 
 
+class InboxMail(models.TextChoices):
+    """When a person gets mail about what is new in the inboxes of their collections."""
+
+    NEVER = "", gettext_lazy("never")
+    DAILY = "daily", gettext_lazy("once a day")
+    ONCE = "once", gettext_lazy("at once")
+
+
 class User(AbstractUser):
     """A user account. Owners create and delete collections; others see those they belong to."""
 
@@ -25,6 +33,17 @@ class User(AbstractUser):
     )
     display = models.JSONField(
         default=dict, db_default={}, help_text="How pages look to this person (annotation.access.languages.LOOKS)."
+    )
+    inbox_mail = models.CharField(
+        max_length=5,
+        choices=InboxMail,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="When the inboxes of their collections are mailed to them; empty: never.",
+    )
+    inbox_site = models.CharField(
+        max_length=300, blank=True, default="", db_default="", help_text="Address of this site, for links in that mail."
     )
 
     # `createsuperuser` asks only for a name and a password: an account needs no mail address.

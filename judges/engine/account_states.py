@@ -26,6 +26,7 @@ class AccountState:
     pause_seconds: int  # Seconds until the rate limit allows the next call; 0 if it is allowed now.
     open_seconds: int  # Seconds until the open circuit breaker lets a call try the account; 0 for now.
     is_open: bool  # Whether the circuit breaker is open, because the account does not respond.
+    failing_since: float = 0.0  # Time of the first of these errors, in seconds since 1970; 0: there is none.
 
 
 def read_account_states(accounts: Iterable[Account]) -> dict[Account, AccountState]:
@@ -46,7 +47,8 @@ def read_account_states(accounts: Iterable[Account]) -> dict[Account, AccountSta
     account_states = {}
     for index, account in enumerate(accounts):
         state, counts = replies[2 * index : 2 * index + 2]
-        numbers = {key.decode(): float(value) for key, value in state.items()}
+        # Among the numbers stands the last error, which is text.
+        numbers = {key.decode(): float(value) for key, value in state.items() if key != b"said"}
         seconds = {name: max(0, round((numbers.get(name, 0) - now) / 1000)) for name in ("paused_until", "open_until")}
         account_states[account] = AccountState(
             name=" ".join(part for part in account if part),
@@ -55,6 +57,7 @@ def read_account_states(accounts: Iterable[Account]) -> dict[Account, AccountSta
             pause_seconds=seconds["paused_until"],
             open_seconds=seconds["open_until"],
             is_open=numbers.get("opened", 0) > 0,
+            failing_since=numbers.get("failing_since", 0) / 1000,
         )
     return account_states
 

@@ -20,6 +20,8 @@ local BUCKET, MINUTE, ERRORS, AHEAD = 250, 62000, 20, 250
 -- Calls at once that are as good as no bound, requests a second likewise, ms after which a refusal is forgotten, and
 -- answers after which an account that refused none is asked as fast as calls come.
 local MOST, FASTEST, REMEMBERED, STEADY = 512, 500, 120000, 300
+-- The longest wait of an open circuit, in ms: an account that answers again is soon noticed, and failed calls cost nothing.
+local LONGEST = 8000
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local bucket = math.floor(now / BUCKET)
@@ -34,7 +36,7 @@ local function number(field) return tonumber(redis.call('HGET', state, field) or
 local seen = number('seen')
 if now < seen - 1000 then
   local back = seen - now
-  for _, field in ipairs({'paused_until', 'open_until', 'next_at', 'anchor', 'cut_at', 'begun_at'}) do
+  for _, field in ipairs({'paused_until', 'open_until', 'next_at', 'anchor', 'cut_at', 'begun_at', 'failing_since'}) do
     if number(field) > 0 then redis.call('HSET', state, field, number(field) - back) end
   end
   for _, name in ipairs(redis.call('ZRANGE', processes, 0, -1)) do redis.call('ZINCRBY', processes, -back, name) end
@@ -59,15 +61,19 @@ redis.call('HSET', held, process, mine)
 local out = 0
 for _, count in ipairs(redis.call('HVALS', held)) do out = out + tonumber(count) end
 
--- Circuit: 20 errors in a row open it; then one call at a time tries, and every failure doubles the wait.
+-- Circuit: 20 errors in a row open it; then one call at a time tries, and every failure doubles the wait, up to LONGEST.
 local opened, open_until = number('opened'), number('open_until')
 local errors = number('errors')
-if args.succeeded == 1 then errors, opened, open_until = 0, 0, 0 end
+if args.succeeded == 1 then
+  errors, opened, open_until = 0, 0, 0
+  redis.call('HDEL', state, 'failing_since')
+end
 local failed = args.errors
 if failed > 0 then
   errors = errors + failed
+  redis.call('HSETNX', state, 'failing_since', now)
   if errors >= ERRORS and (open_until <= now or number('trying') == 1) then
-    open_until = now + math.min(60000, args.circuit * 2 ^ opened)
+    open_until = now + math.min(LONGEST, args.circuit * 2 ^ opened)
     opened = opened + 1
     redis.call('HSET', state, 'trying', 0)
   end

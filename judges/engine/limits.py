@@ -43,9 +43,9 @@ GATHER_S = 0.004
 CLOSE_S = 1.0
 # Seconds for which a rejected key is not tried again: calls that wait for the account are turned away at once.
 DENIED_S = 5.0
-# The first wait of an open circuit, in milliseconds; the script doubles it.
+# The first wait of an open circuit, in milliseconds; the script doubles it, up to eight seconds.
 CIRCUIT_MS = 2000
-GIVE_UP_AFTER = 6  # Openings of the circuit after which a call that cannot put its pair back fails: about two minutes.
+GIVE_UP_AFTER = 17  # Openings of the circuit after which a call that cannot put its pair back fails: about two minutes.
 LONGEST_PAUSE_S = 120.0  # The same for a wait that the account asks for.
 REFUSALS = 8  # The same for refusals (429) in a row: the waits between them add up to two minutes, too.
 SIT_OUT_S = 5.0  # A longer wait for an account ends a campaign's time slice: others need the worker.

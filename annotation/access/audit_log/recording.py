@@ -41,6 +41,7 @@ ACTS = {
     "webhook.deleted": _("deleted a webhook"),
     "account.made": _("created an account"),
     "account.mail": _("changed the email address"),
+    "account.inbox-mail": _("chose when to get mail about their collections"),
     "account.stopped": _("closed an account"),
     "account.started": _("reopened an account"),
     "account.pseudonymised": _("pseudonymised an account"),

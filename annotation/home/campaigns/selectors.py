@@ -1,8 +1,8 @@
-"""The list of a collection's campaigns, the provider accounts that their judges call, and since when calls fail."""
+"""The list of a collection's campaigns, and the provider accounts that their judges call."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from urllib.parse import urlsplit
 
 from django.db.models import Prefetch
 from django.utils import timezone
@@ -13,8 +13,9 @@ from judges.campaigns.configurations import describe_panel
 from judges.campaigns.judge_reports import describe_reports, judge_reports, other_models
 from judges.engine import notifications
 from judges.engine.account_states import Account, AccountState, read_account_states
-from judges.models import Attempt, Campaign, JudgeVersion
+from judges.models import Campaign, JudgeVersion
 from judges.models.batches import Batch
+from judges.presets import PRESETS
 
 MAX_LISTED_CAMPAIGNS = 200
 
@@ -25,6 +26,7 @@ class AccountUse:
 
     state: AccountState
     judge_ids: tuple[int, ...]
+    title: str = ""  # The provider's name for people, with the server where the judges name one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,13 @@ def _read_account_uses(judges: Iterable[JudgeVersion]) -> list[AccountUse]:
     if not judge_ids_by_account:
         return []
     states = read_account_states(judge_ids_by_account)
-    return [AccountUse(state, tuple(judge_ids_by_account[account])) for account, state in states.items()]
+    return [
+        AccountUse(state, tuple(judge_ids_by_account[account]), _account_title(account))
+        for account, state in states.items()
+    ]
 
 
-def find_failing_since(campaign: Campaign, judge_ids: Sequence[int]) -> datetime | None:
-    """Return when a campaign's calls to these judges began to fail; None if the last call did not fail."""
-    calls = Attempt.objects.filter(campaign=campaign, judge__in=judge_ids)
-    last_answer_id = calls.exclude(outcome=Attempt.Outcome.ERROR).order_by("-pk").values_list("pk", flat=True).first()
-    later_errors = calls.filter(outcome=Attempt.Outcome.ERROR, pk__gt=last_answer_id or 0)
-    return later_errors.order_by("pk").values_list("created_at", flat=True).first()
+def _account_title(account: Account) -> str:
+    provider, base_url, _key = account
+    title = PRESETS[provider].title if provider in PRESETS else provider
+    return f"{title} ({urlsplit(base_url).netloc})" if base_url else title

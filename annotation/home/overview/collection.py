@@ -10,11 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.data.imports.candidate_sources import read_sources
-from annotation.home.overview.attention import list_attention
+from annotation.home.inbox.attention import list_attention, read_waiting
+from annotation.home.inbox.selectors import list_ended
 from annotation.home.overview.overview import CollectionOverview
+from annotation.models import User
 from annotation.quality.costs.labels import PerLabel
 from annotation.quality.costs.report import HumanCost, costs_by_audits
-from annotation.quality.label_quality import canaries
 from annotation.quality.label_quality.costs import campaign_costs
 from annotation.quality.label_quality.loading import LabelQuality
 from annotation.quality.label_quality.records import Audits, Kappa, RouteQuality
@@ -32,12 +33,27 @@ NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}  # Nodes that are no sta
 
 
 def build_dashboard(
-    overview: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
+    overview: CollectionOverview,
+    quality: LabelQuality,
+    collection: Collection,
+    user: User,
+    *,
+    judges: bool,
+    adjudicates: bool,
 ) -> dict[str, Any]:
     """Build the Overview's context, except its counts. `judges`, `adjudicates`: what the reader may do."""
     campaign, status, stored = overview.campaign, overview.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status, overview.selected)
-    canary_results = canaries.read_canary_results(canaries.debaters_and_voters(campaign))
+    waiting = read_waiting(collection)
+    if overview.selected is None:
+        # The page's own figures are exact; what needs attention is always that of the whole collection.
+        waiting = replace(
+            waiting,
+            pending=status["pending"],
+            failed=status["failed"],
+            conflicts=overview.conflicts,
+            escalated=max(0, int(status["open"]) - overview.own_conflicts),
+        )
     dropped = selectors.count_filtered(campaign) if campaign else 0
     # Pairs of several campaigns took different routes, so only their outcomes are drawn.
     has_others = overview.campaigns or overview.status["escalations"].get(IMPORTED)
@@ -59,9 +75,8 @@ def build_dashboard(
         of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
         per_label = of_judges if costs.hourly_rate is None else of_all
     return {
-        "attention": list_attention(
-            overview, quality, canary_results, collection, judges=judges, adjudicates=adjudicates
-        ),
+        "attention": list_attention(collection, waiting, quality.statistics, judges=judges, adjudicates=adjudicates),
+        "ended": list_ended(collection, user, overview.at),
         "sources": describe_sources(sources),
         "has_one_search": has_one_search(sources),
         "quality": quality,

@@ -1,6 +1,5 @@
 """Figures of the start page and of a collection's home, read only from counters and small indexes."""
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,8 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Role, User
 from annotation.work.queue.annotators import WorkLimits
-from annotation.work.queue.skipped import skipped_by_all
-from corpus.models import Collection, Item, Label
+from corpus.models import Collection, Item
 from corpus.reader_time import start_of_site_day
 from judges.campaigns import selectors
 from judges.campaigns.pair_states import IMPORTED, PairState, PairStates, recent_states
@@ -93,9 +91,6 @@ class CollectionOverview:
     conflicts: int
     # Escalated pairs among the conflicts: they wait for an adjudicator, not for annotators.
     own_conflicts: int
-    skipped: int  # Pairs that all annotators skipped.
-    # Other tasks of annotators (reason, tasks): labelled pairs, texts; at most MANY.
-    others: list[tuple[str, int]]
     failures: list[Work]
     latency: dict[str, float] | None  # Medians over the pairs of `campaign`.
     at: datetime
@@ -162,15 +157,7 @@ def collection_overview(
     """Return the figures of an admin's home page. `status`: of the collection, or of the selected campaign."""
     campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
     campaign = selected or next(iter(campaigns), None)
-    # Conflicts, and other tasks of annotators on labelled pairs, at most MANY of each.
-    labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
-    tasks = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
-    tasks = tasks.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
-    fields = ("state", "campaign", "reason")
-    rows = list(_find_conflicts(collection).values_list(*fields).union(tasks.values_list(*fields), all=True))
-    disputed = [(campaign_id, reason) for state, campaign_id, reason in rows if state == Item.State.CONFLICT]
-    reasons = Counter(reason for state, _campaign_id, reason in rows if state == Item.State.OPEN)
-    others = [(str(Item.Reason(reason).label), count) for reason, count in reasons.most_common()]
+    disputed = list(_find_conflicts(collection).values_list("campaign", "reason"))
     failed = Work.objects.filter(campaign__in=[selected] if selected else campaigns, state=Work.State.FAILED)
     if selected is None:
         unjudged = states.counts[PairState.UNJUDGED]
@@ -189,8 +176,6 @@ def collection_overview(
         is_live=any(row.state == Campaign.State.RUNNING for row in ([selected] if selected else campaigns)),
         conflicts=len(disputed),
         own_conflicts=own_conflicts,
-        skipped=skipped_by_all(collection).count(),
-        others=others,
         failures=list(failures),
         latency=selectors.latency_medians(campaign) if campaign else None,
         at=timezone.now(),

@@ -69,6 +69,7 @@ def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
         overview,
         quality,
         scope.collection,
+        scope.user,
         judges=scope.may_judge,
         adjudicates=scope.may_judge and scope.may_adjudicate,
     )

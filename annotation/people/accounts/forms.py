@@ -7,7 +7,7 @@ from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import User
+from annotation.models import InboxMail, User
 
 
 class MailForm(forms.Form):
@@ -30,6 +30,17 @@ class MailForm(forms.Form):
         if not get_adapter().reauthenticate(self.user, password):
             raise forms.ValidationError(_("The password is incorrect."))
         return password
+
+
+class InboxMailForm(forms.Form):
+    """When an admin gets mail about what is new in the inboxes of their collections."""
+
+    inbox_mail = forms.ChoiceField(
+        required=False,
+        choices=InboxMail.choices,
+        label=_("Send it"),
+        widget=forms.Select,
+    )
 
 
 class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]

@@ -37,6 +37,7 @@ urlpatterns: list[URLPattern] = [
     *(path(f"accounts/{at}", guard_library_view(who, view), name=name) for at, who, view, name in LIBRARY_VIEWS),
     path("accounts/unsent-form/", views.unsent_form, name="unsent_form"),
     path("accounts/mail/", views.mail_address, name="mail_address"),
+    path("accounts/inbox-mail/", views.inbox_mail, name="inbox_mail"),
     path("accounts/sessions/end/", views.end_other_sessions, name="end_other_sessions"),
     path("accounts/sessions/<int:session>/end/", views.end_session, name="end_session"),
     path("accounts/password/reset/", views.request_password_reset, name="account_reset_password"),

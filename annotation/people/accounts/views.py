@@ -23,7 +23,7 @@ from requests import RequestException
 
 from annotation.access import languages, unsent_forms
 from annotation.access.audit_log.recording import record
-from annotation.access.permissions import PublicScope, Scope, SiteScope, action
+from annotation.access.permissions import PublicScope, Scope, SiteScope, action, administered_collections
 from annotation.models import Invitation, User
 from annotation.people.accounts import (
     first_owner,
@@ -34,7 +34,7 @@ from annotation.people.accounts import (
     single_sign_on,
     site_accounts,
 )
-from annotation.people.accounts.forms import FirstOwnerForm, MailForm, SignUpForm
+from annotation.people.accounts.forms import FirstOwnerForm, InboxMailForm, MailForm, SignUpForm
 from corpus.errors import BadInput
 
 
@@ -59,6 +59,7 @@ def _render_account(
         "mail": mail,
         "zone": request.COOKIES.get("zone", ""),
         "zones": languages.list_zones(),
+        "inbox_mail": InboxMailForm(initial={"inbox_mail": scope.user.inbox_mail}) if _gets_inbox_mail(scope) else None,
     }
     return render(request, "accounts/account.html", context, status=status)
 
@@ -99,6 +100,28 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
         # The address itself is not recorded, because others read the audit log.
         record(scope, "account.mail", given=bool(form.cleaned_data["email"]))
     messages.success(request, _("Email address saved."))
+    return redirect("account")
+
+
+def _gets_inbox_mail(scope: SiteScope) -> bool:
+    """Return whether this site sends mail and the person administers a collection."""
+    return bool(settings.EMAIL_HOST) and administered_collections(scope.user).exists()
+
+
+@action("site", "POST")
+def inbox_mail(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Choose when to get mail about what is new in the inboxes of one's collections."""
+    if not _gets_inbox_mail(scope):
+        raise Http404("No mail about collections.")
+    form = InboxMailForm(request.POST)
+    if form.is_valid():
+        choice = form.cleaned_data["inbox_mail"]
+        with transaction.atomic():
+            # A worker does not know under which address people open the site.
+            site = request.build_absolute_uri("/").rstrip("/")
+            User.objects.filter(pk=scope.user.pk).update(inbox_mail=choice, inbox_site=site)
+            record(scope, "account.inbox-mail", when=choice or "never")
+        messages.success(request, _("Saved."))
     return redirect("account")
 
 

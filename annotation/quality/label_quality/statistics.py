@@ -6,7 +6,7 @@ A page of a large collection shows stored statistics and says of when they are. 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.urls import reverse
@@ -40,6 +40,15 @@ SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaig
         SELECT FROM corpus_assessor a JOIN corpus_judgment j ON j.assessor_id = a.id
         WHERE a.collection_id = %(collection)s AND a.kind NOT IN ('policy', 'reference') LIMIT %(small)s) AS spoken)
 """
+# When somebody last finished, skipped or returned a pair.
+LAST_JUDGED = """
+SELECT max(last.ended_at) FROM annotation_membership m CROSS JOIN LATERAL (
+    SELECT ended_at FROM annotation_assignment a WHERE a.membership_id = m.id AND a.ended_at IS NOT NULL
+    ORDER BY a.ended_at DESC LIMIT 1) last
+WHERE m.collection_id = %(collection)s
+"""
+# An inbox has statistics stored at most so often, and a worker rests so many times as long as it computed.
+MOST_OFTEN, REST = timedelta(minutes=1), 20
 PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collection's pairs")
 _AUDITS, _KAPPAS = TypeAdapter(Audits), TypeAdapter(tuple[Kappa, ...])
 _PEOPLE, _POINTS = TypeAdapter(tuple[PersonQuality, ...]), TypeAdapter(tuple[Point, ...])
@@ -70,8 +79,7 @@ class StoredStatistics:
 def cached_statistics(collection: Collection, campaign: Campaign | None = None) -> StoredStatistics:
     """Read or compute a collection's statistics, with the audits of `campaign` where one is named."""
     if is_large(collection):
-        result = STATISTICS.read(collection)
-        statistics = replace(_load_statistics(result.values or {}, result.at, stored=True), job=result.job)
+        statistics = read_stored_statistics(collection)
     else:
         statistics = _load_statistics(compute_statistics(collection), timezone.now(), stored=False)
     if campaign is None:
@@ -84,6 +92,24 @@ def cached_months(collection: Collection) -> tuple[MonthQuality, ...]:
     if is_large(collection):
         return _MONTHS.validate_python((STATISTICS.read(collection).values or {}).get("months", ()))
     return tuple(measure_months(collection))
+
+
+def read_stored_statistics(collection: Collection) -> StoredStatistics:
+    """Read a collection's statistics as they were last stored; nothing is computed."""
+    result = STATISTICS.read(collection)
+    return replace(_load_statistics(result.values or {}, result.at, stored=True), job=result.job)
+
+
+def is_outdated(collection: Collection, statistics: StoredStatistics) -> bool:
+    """Return whether people have judged since the statistics were stored, and storing them anew is worth its time."""
+    at, job = statistics.at, statistics.job
+    if job is not None and not job.is_over:
+        return False
+    (judged_at,) = fetch_row(LAST_JUDGED, collection=collection.pk)
+    if judged_at is None or at is None:
+        return judged_at is not None
+    took = job.ended_at - job.started_at if job and job.ended_at and job.started_at else timedelta()
+    return bool(judged_at > at and timezone.now() - at > max(MOST_OFTEN, REST * took))
 
 
 def is_large(collection: Collection) -> bool:

@@ -1,0 +1,106 @@
+"""Mail about what is new in the inboxes of collections, to admins who chose it on their account page."""
+
+import html
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+from django.utils.html import strip_tags
+from django.utils.translation import ngettext
+
+from annotation.access.permissions import administered_collections
+from annotation.home.inbox.selectors import Inbox, read_inbox
+from annotation.models import InboxMail, Membership, Role, User
+from annotation.models.inbox import InboxReader
+from annotation.quality.label_quality.statistics import STATISTICS
+from corpus.models import Collection
+from jobs.connections import without_connection
+from jobs.notifications import redis_client, redis_key
+
+LOOK_S = 30  # All workers together look for news at most so often.
+# The least time between two mails about a collection; what comes meanwhile goes into the next one.
+PAUSES = {InboxMail.DAILY: timedelta(days=1), InboxMail.ONCE: timedelta(minutes=10)}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MailLine:
+    """A line of a mail. `identity`: the same as long as it is the same news."""
+
+    identity: str
+    sentence: str
+    address: str
+
+
+def send_inbox_mails() -> None:
+    """Mail what is new to everybody who chose it; nothing where this site sends no mail."""
+    readers = User.objects.filter(is_active=True).exclude(inbox_mail=InboxMail.NEVER).exclude(email="")
+    if not settings.EMAIL_HOST or not readers.exists():
+        return
+    if not redis_client().set(redis_key("inbox-mails"), 1, nx=True, ex=LOOK_S):
+        return
+    for user in readers:
+        for collection in administered_collections(user):
+            mail_inbox(user, collection)
+
+
+def mail_inbox(user: User, collection: Collection) -> bool:
+    """Mail what is new in a collection's inbox, once; return whether a mail was sent.
+
+    1. Wait for the pause that the person chose.
+    2. Compare the inbox with what was mailed before and still stands in it.
+    3. Store what is mailed before it is sent, so that of two workers one sends it; a refused mail is tried again.
+    """
+    now, reader = timezone.now(), InboxReader.objects.get_or_create(user=user, collection=collection)[0]
+    if reader.mailed_at and now - reader.mailed_at < PAUSES[InboxMail(user.inbox_mail)]:
+        return False
+    role = Membership.objects.filter(user=user, collection=collection, is_active=True).values_list("role", flat=True)
+    with translation.override(user.language or settings.LANGUAGE_CODE):
+        box = read_inbox(
+            collection, user, judges=role.exists(), adjudicates=any(row >= Role.ADJUDICATOR for row in role)
+        )
+        if box.needs_statistics:
+            STATISTICS.refresh(collection)
+        lines = list_lines(box)
+        news = [line for line in lines if line.identity not in reader.mailed]
+        standing = [line.identity for line in lines]
+        rows = InboxReader.objects.filter(pk=reader.pk, mailed_at=reader.mailed_at)
+        if not news:
+            # What is settled and comes again is news.
+            rows.update(mailed=[identity for identity in reader.mailed if identity in standing])
+            return False
+        if not rows.update(mailed=standing, mailed_at=now):
+            return False
+        message = _write_mail(user, collection, news)
+    try:
+        with without_connection():
+            message.send()
+    except (OSError, SMTPException) as error:
+        logger.error("A mail about the inbox of %s could not be sent: %s", collection.name, error)
+        InboxReader.objects.filter(pk=reader.pk, mailed_at=now).update(mailed=reader.mailed, mailed_at=reader.mailed_at)
+        return False
+    return True
+
+
+def list_lines(box: Inbox) -> list[MailLine]:
+    """Return the lines of an inbox as text, in the language that is active."""
+    lines = []
+    for item in box.items:
+        sentence = html.unescape(strip_tags(render_to_string("dashboard/_attention_words.html", {"item": item})))
+        lines.append(MailLine(item.identity, " ".join(sentence.split()), item.address))
+    return lines + [MailLine(work.identity, work.sentence, work.address) for work in box.ended]
+
+
+def _write_mail(user: User, collection: Collection, news: Sequence[MailLine]) -> EmailMessage:
+    title = " ".join((collection.title or collection.name).split())
+    subject = ngettext("%(title)s: %(count)s thing is new", "%(title)s: %(count)s things are new", len(news))
+    text = render_to_string("inbox/mail.txt", {"lines": news, "site": user.inbox_site})
+    subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + subject % {"title": title, "count": len(news)}
+    return EmailMessage(subject, text.strip() + "\n", to=[user.email])

@@ -1,0 +1,226 @@
+"""The inbox: what ended reaches its count and its notices once, what waits is counted alike, and only admins see it."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from annotation.exports.listing import EXPORT_TASK
+from annotation.home.inbox import attention, selectors
+from annotation.models import Assignment, Membership, Role
+from annotation.models.imports import FileImport
+from annotation.models.inbox import InboxReader
+from annotation.models.snapshots import Snapshot
+from benchmark.models import Qrels, Report
+from corpus.models import Collection, Item
+from jobs.models import BackgroundJob
+from judges.models import Campaign, Work
+from tests.admin_site import audited
+from tests.evidence import make_campaign, make_label
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair
+from training.models import CurvePoint, Job, LearningCurve
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books() -> Collection:
+    return make_collection("books")
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Membership:
+    return make_member(books, "charlie", Role.ADMIN)
+
+
+@pytest.fixture
+def client(charlie: Membership) -> Client:
+    return client_of(charlie)
+
+
+def poll(client: Client, **query: Any) -> HttpResponse:
+    answer = client.get("/c/books/inbox/", query, headers={"HX-Request": "true"})
+    assert answer.status_code in (200, 286)
+    return answer
+
+
+def count(answer: HttpResponse) -> int:
+    return int(re.search(r'data-count="(\d+)"', answer.text)[1])
+
+
+def end(books: Collection, kind: str, *, failed: bool) -> None:
+    """One piece of long work that ended now; of its kind the only one."""
+    at, user = timezone.now(), books.memberships.get(user__username="charlie").user
+    state = "failed" if failed else "ready"
+    if kind == "Import":
+        FileImport.objects.create(collection=books, owner=user, state=state, dry_run=failed, ended_at=at)
+    elif kind == "Export":
+        snapshot = Snapshot.objects.create(collection=books, format="csv", folder="/nowhere", state=state)
+        BackgroundJob.objects.create(kind=EXPORT_TASK, subject=snapshot.pk, state=state, ended_at=at)
+    elif kind == "Report":
+        qrels = [Qrels.objects.create(collection=books, number=number) for number in (1, 2)]
+        Report.objects.create(collection=books, before=qrels[0], after=qrels[1], key="a", state=state, ended_at=at)
+        Report.objects.create(collection=books, before=qrels[0], after=qrels[0], key="b", state=state, ended_at=at)
+    elif kind == "Training job":
+        state = "failed" if failed else "finished"
+        point = Job.objects.create(collection=books, folder="/nowhere", state=state, ended_at=at)
+        CurvePoint.objects.create(curve=LearningCurve.objects.create(collection=books), job=point, asked=1)
+        Job.objects.create(collection=books, folder="/nowhere", state=state, ended_at=at)
+    else:
+        make_campaign(books, [], state="finished", finished_at=at)
+
+
+ENDED = [(kind, failed) for kind in ("Import", "Export", "Training job", "Report") for failed in (False, True)]
+
+
+@pytest.mark.parametrize(("kind", "failed"), [*ENDED, ("Campaign", False)])
+def test_what_ended_is_counted_told_once_and_listed_until_it_is_cleared(
+    books: Collection, client: Client, kind: str, failed: bool
+) -> None:
+    since = timezone.now().isoformat()
+    assert count(poll(client)) == 0
+    end(books, kind, failed=failed)
+    answer = poll(client, since=since)
+    number = 2 if kind == "Training job" else 1
+    sentence = (
+        f"{kind} {number} {'failed' if failed else 'is ready' if kind in ('Export', 'Report') else 'is finished'}."
+    )
+    assert count(answer) == 1 and answer.text.count('class="toast') == 1 and sentence in answer.text
+    assert ("toast failed" in answer.text) == failed
+    assert 'class="toast' not in poll(client, since=timezone.now().isoformat()).text
+    assert 'class="toast' not in poll(client).text, "the first page of a tab has missed nothing"
+    page = client.get("/c/books/").text
+    assert sentence in page
+    until = re.search(r'name="until" value="([^"]+)"', page)[1]
+    assert client.post("/c/books/inbox/seen/", {"until": until}).status_code == 302
+    assert sentence not in client.get("/c/books/").text and count(poll(client)) == 0
+
+
+def test_the_page_that_shows_how_work_ended_gets_no_notice_of_it(books: Collection, client: Client) -> None:
+    end(books, "Import", failed=True)
+    query = {"since": (timezone.now() - timedelta(minutes=1)).isoformat()}
+    for address, shown in (("/c/books/import/1/", False), ("/c/books/pairs/", True)):
+        page = client.get("/c/books/inbox/", query, headers={"HX-Current-URL": f"http://testserver{address}?a=1"})
+        assert ('class="toast' in page.text) == shown
+
+
+def test_old_ends_are_no_news_and_each_reader_clears_their_own(books: Collection, client: Client) -> None:
+    end(books, "Import", failed=False)
+    dana = client_of(make_member(books, "dana", Role.ADMIN))
+    client.post("/c/books/inbox/seen/", {"until": timezone.now().isoformat()})
+    # An older page that is sent later takes nothing back.
+    client.post("/c/books/inbox/seen/", {"until": (timezone.now() - timedelta(days=1)).isoformat()})
+    client.post("/c/books/inbox/seen/", {"until": "yesterday"})
+    assert (count(poll(client)), count(poll(dana))) == (0, 1)
+    FileImport.objects.update(ended_at=timezone.now() - selectors.KEPT - timedelta(hours=1))
+    assert count(poll(dana)) == 0
+
+
+def waits(books: Collection) -> None:
+    """Something of everything that waits."""
+    campaign = make_campaign(books, [], state="budget")
+    make_item(make_pair(books), state="conflict")
+    make_item(make_pair(books), reason="audit")
+    make_item(make_pair(books))
+    make_label(make_item(make_pair(books), reason="requested").pair, 1)
+    for state in ("failed", "pending"):
+        Work.objects.create(campaign=campaign, pair=make_pair(books), state=state, reason="error")
+
+
+def test_the_count_is_the_length_of_the_list(books: Collection, client: Client) -> None:
+    make_member(books, "alice")
+    make_member(books, "bob")
+    waits(books)
+    end(books, "Export", failed=True)
+    page = client.get("/c/books/")
+    keys = [item.key for item in page.context["board"]["attention"]]
+    assert sorted(keys) == ["audits", "budget", "conflicts", "escalated", "failed", "others"]
+    assert count(poll(client)) == 7
+    assert page.text.count('id="inbox-count"') == 1
+
+
+@pytest.mark.parametrize("after", ["a label", "a task", "a later campaign", "its campaign was cancelled"])
+def test_a_pair_that_failed_and_was_taken_up_since_has_not_failed(books: Collection, after: str) -> None:
+    campaign, pair = make_campaign(books, [], state="finished"), make_pair(books)
+    Work.objects.create(campaign=campaign, pair=pair, state="failed")
+    assert attention.read_waiting(books).failed == 1
+    if after == "a label":
+        make_label(pair, 1)
+    elif after == "a task":
+        make_item(pair)
+    elif after == "a later campaign":
+        Work.objects.create(campaign=make_campaign(books, []), pair=pair, state="pending")
+    else:
+        Campaign.objects.update(state="cancelled")
+    assert attention.read_waiting(books).failed == 0
+
+
+def test_it_stops_asking_when_nothing_goes_on_and_tells_the_page_when_it_changes(
+    books: Collection, client: Client
+) -> None:
+    quiet = poll(client)
+    assert quiet.status_code == 286 and "hx-trigger" not in quiet.text and "HX-Trigger" not in quiet
+    campaign = make_campaign(books, [], state="running")
+    live = poll(client)
+    assert live.status_code == 200 and 'hx-trigger="every 10s"' in live.text
+    was = re.search(r"was=(\w+)", live.text)[1]
+    assert "HX-Trigger" not in poll(client, was=was)
+    make_item(make_pair(books), state="conflict")
+    assert poll(client, was=was)["HX-Trigger"] == "inbox-changed"
+    Campaign.objects.filter(pk=campaign.pk).update(state="paused", paused_because="v3: 401 invalid key")
+    page = " ".join(client.get("/c/books/").text.split())
+    assert "A provider refused the campaign's calls; 0 pairs are not judged: v3: 401 invalid key" in page.replace(
+        "&#x27;", "'"
+    )
+    assert poll(client).status_code == 200, "an adjudicator may settle the conflict"
+
+
+@pytest.mark.parametrize(
+    ("model", "values"),
+    [
+        (FileImport, {"state": "running"}),
+        (Job, {"state": "queued", "folder": "/nowhere"}),
+        (Snapshot, {"state": "making", "folder": "/nowhere", "format": "csv"}),
+    ],
+)
+def test_work_that_goes_on_keeps_it_asking(
+    books: Collection, charlie: Membership, client: Client, model: Any, values: dict[str, Any]
+) -> None:
+    owner = {"owner": charlie.user} if model is FileImport else {}
+    model.objects.create(collection=books, **values, **owner)
+    assert poll(client).status_code == 200
+
+
+def test_stored_statistics_are_asked_for_when_people_have_judged_since(books: Collection, client: Client) -> None:
+    assert "statistics" not in poll(client).text
+    make_campaign(books, [])
+    audited(books, right=20, wrong=30)
+    item = Item.objects.filter(reason="audit").latest("pk")
+    ended = {"state": "done", "lease_until": timezone.now(), "ended_at": timezone.now()}
+    Assignment.objects.create(item=item, membership=make_member(books, "alice"), **ended)
+    answer = poll(client)
+    assert "action" not in answer.text and "/statistics/refresh/" in answer.text and count(answer) == 0, (
+        "not computed in the poll"
+    )
+    assert client.post("/c/books/statistics/refresh/", headers={"HX-Request": "true"}).status_code == 204
+    answer = poll(client)
+    assert count(answer) == 1 and "/statistics/refresh/" not in answer.text
+    assert count(answer) == len(client.get("/c/books/").context["board"]["attention"])
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ADJUDICATOR])
+def test_nobody_but_admins_gets_it_or_its_weight(books: Collection, charlie: Membership, role: Role) -> None:
+    client = client_of(make_member(books, "alice", role))
+    for address in ("/c/books/", "/c/books/judge/", "/accounts/"):
+        page = client.get(address, follow=True).text
+        assert "inbox" not in page and "toast" not in page
+    assert client.get("/c/books/inbox/").status_code == 403
+    assert client.post("/c/books/inbox/seen/", {"until": timezone.now().isoformat()}).status_code == 403
+    assert not InboxReader.objects.exists()
+    admin = client_of(charlie)
+    assert 'id="inbox"' in admin.get("/c/books/pairs/").text
+    assert 'id="inbox"' not in admin.get("/c/books/judge/", follow=True).text, "judging is left in peace"
