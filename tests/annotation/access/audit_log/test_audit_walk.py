@@ -175,6 +175,7 @@ LEFT: dict[str, Act] = {
         "password.changed", data={"oldpassword": "admin-password", "password1": SECRET, "password2": SECRET}
     ),
     "account_reset_password": Act("password.asked", "visitor", {"email": "nobody@example.org"}),
+    "inbox_mail": Act("account.inbox-mail", data={"inbox_mail": "daily"}),
     "mail_address": Act("account.mail", data={"email": "admin@example.org", "password": "admin-password"}),
     "end_other_sessions": Act("session.ended"),
 }
@@ -212,6 +213,7 @@ NO_ACT = {
     "mfa_reauthenticate": "asks a code again, changes nothing",
     "mfa_download_recovery_codes": "one's own codes, after the password was asked again",
     "display": "how pages look, to oneself",
+    "inbox_seen": "what one has read, for oneself",
     "unsent_form": "forgets what the reader sent in vain, in their own session",
     "aspects_upload": "a draft of one's own; storing it is told",
     "aspects_again": "asks anew for the address whose fetching is told",

@@ -1,0 +1,123 @@
+"""The inbox in a real browser: count, title and notices on every page of an admin, without a reload."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Role
+from annotation.models.imports import FileImport
+from corpus.models import Collection
+from tests.admin_site import judged_collection
+from tests.factories import make_item, make_member, make_pair
+from tests.looks import EACH_LOOK, LOOKS
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+ASK = """() => {
+    const address = document.getElementById("inbox").getAttribute("hx-get")
+    htmx.ajax("GET", address, {source: "#inbox", target: "#inbox", swap: "outerHTML"})
+}"""
+SHIFTS = """() => new Promise(done => new PerformanceObserver(list => done(
+    list.getEntries().reduce((sum, entry) => sum + entry.value, 0))).observe({type: "layout-shift", buffered: true})
+    || setTimeout(() => done(0), 300))"""
+
+
+@pytest.fixture
+def books(instance: dict[str, str]) -> Collection:
+    return judged_collection()
+
+
+def refuse_import(books: Collection, owner: Any) -> None:
+    FileImport.objects.create(collection=books, owner=owner, state="failed", ended_at=timezone.now())
+
+
+def ask(page: Any) -> None:
+    """As if the ten seconds were over."""
+    with page.expect_response("**/inbox/**"):
+        page.evaluate(ASK)
+
+
+@pytest.mark.parametrize("look", EACH_LOOK)
+def test_what_ends_elsewhere_is_told_counted_and_listed(
+    books: Collection, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
+) -> None:
+    charlie = make_member(books, "charlie", Role.ADMIN).user
+    page = new_page(user=charlie, **LOOKS[look])
+    with page.expect_response("**/inbox/**"):
+        page.goto("/c/books/pairs/")
+    count = page.locator("#inbox-count")
+    before = int(count.text_content().split()[0])
+    assert page.title().startswith(f"({before}) Pairs")
+    refuse_import(books, charlie)
+    ask(page)
+    toast = page.get_by_text("Import 1 failed.").first
+    toast.wait_for()
+    assert page.title().startswith(f"({before + 1}) Pairs")
+    assert violations(page) == [] and page.evaluate(SHIFTS) == 0
+    # With the keyboard: to the notice, and away with it; the focus goes back to where it was.
+    link = page.locator("main a[href]").first
+    link.focus()
+    page.locator(".toast a").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.hasAttribute('data-dismiss')")
+    page.keyboard.press("Enter")
+    assert page.locator(".toast").count() == 0
+    assert link.evaluate("element => element === document.activeElement")
+    ask(page)
+    assert page.locator(".toast").count() == 0, "it is told once"
+    page.goto("/c/books/")
+    row = page.locator("#ended li")
+    row.wait_for()
+    assert violations(page) == []
+    page.get_by_role("button", name="Clear what is finished").click()
+    page.wait_for_load_state()
+    assert page.locator("#ended").count() == 0
+
+
+def test_a_notice_goes_by_itself_but_not_while_somebody_is_at_it(
+    books: Collection, new_page: Callable[..., Any]
+) -> None:
+    charlie = make_member(books, "charlie", Role.ADMIN).user
+    page = new_page(user=charlie)
+    page.clock.install()
+    with page.expect_response("**/inbox/**"):
+        page.goto("/c/books/pairs/")
+    refuse_import(books, charlie)
+    ask(page)
+    page.locator(".toast").wait_for()
+    page.locator(".toast a").focus()
+    page.clock.run_for(25_000)
+    assert page.locator(".toast").count() == 1
+    page.locator("main a[href]").first.focus()
+    page.clock.run_for(11_000)
+    assert page.locator(".toast").count() == 0
+
+
+def test_the_overview_follows_what_others_do_without_a_campaign(
+    books: Collection, new_page: Callable[..., Any]
+) -> None:
+    books.campaigns.update(state="finished")
+    charlie = make_member(books, "charlie", Role.ADMIN).user
+    page = new_page(user=charlie)
+    make_item(make_pair(books), state="conflict")
+    with page.expect_response("**/inbox/**"):
+        page.goto("/c/books/")
+    page.get_by_text("1 pair waits for an adjudicator").wait_for()
+    make_item(make_pair(books), state="conflict")
+    ask(page)
+    page.get_by_text("2 pairs wait for an adjudicator").wait_for()
+
+
+def test_a_page_that_somebody_fills_in_is_not_left_when_the_session_ends(
+    books: Collection, new_page: Callable[..., Any], console: list[str]
+) -> None:
+    page = new_page(user=make_member(books, "charlie", Role.ADMIN).user)
+    with page.expect_response("**/inbox/**"):
+        page.goto("/c/books/settings/guidelines/")
+    page.locator("textarea").first.fill("Half a sentence")
+    page.context.clear_cookies()
+    ask(page)
+    page.locator("#inbox").wait_for(state="detached")
+    assert page.locator("textarea").first.input_value() == "Half a sentence" and "guidelines" in page.url
+    console.clear()

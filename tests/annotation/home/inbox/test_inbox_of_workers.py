@@ -1,0 +1,116 @@
+"""Long work of real workers reaches the inbox: a provider that dies, and a large export, an import and a training."""
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from annotation.exports import services as exports
+from annotation.models import Role
+from corpus.models import Collection, Label
+from jobs import leases
+from tests.engine_parts import _standing_worker as _standing_worker
+from tests.engine_parts import begin, collection_of, make_panel
+from tests.engine_parts import worker as worker  # a fixture
+from tests.factories import client_of, make_member
+from tests.instances import until
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start
+from training.models import Job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WITHIN_S = 15.0
+# How long a page waits for its next look, at most: the Overview while a campaign runs, and the count of every page.
+OVERVIEW_S, COUNT_S = 5.0, 10.0
+
+
+@pytest.fixture
+def own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, LocalModels]]:
+    """A model server of this test alone, and a function that starts it again at its port."""
+    monkeypatch.setenv(KEY_ENV, KEY)
+    monkeypatch.setenv("QUORUM_LOOPBACK_ONLY", "1")
+    running: list[subprocess.Popen[str]] = []
+
+    def again(*options: str) -> LocalModels:
+        process, models = start(tmp_path / "requests.jsonl", "--latency", "0.3", *options)
+        running.append(process)
+        return models
+
+    def stop() -> None:
+        running[-1].kill()
+        running[-1].wait()
+
+    models = again()
+    yield (again, stop), models
+    for process in running:
+        with process:
+            process.terminate()
+
+
+def count(client: Client) -> int:
+    return int(re.search(r'data-count="(\d+)"', client.get("/c/books/inbox/").text)[1])
+
+
+@pytest.mark.slow
+def test_a_provider_that_dies_is_in_the_inbox_and_goes_once_it_answers_again(
+    worker: Any, own_models: tuple[Any, LocalModels]
+) -> None:
+    (again, stop), models = own_models
+    books = collection_of(400)
+    Collection.objects.filter(pk=books.pk).update(audit=0.0)
+    client = client_of(make_member(books, "charlie", Role.ADMIN))
+    make_panel(models, max_concurrency=8)
+    begin(books)
+    until(lambda: Label.objects.filter(pair__collection=books).exists())
+    assert count(client) == 0
+    stop()
+    appeared = until(lambda: count(client) == 1)
+    page = " ".join(client.get("/c/books/").text.split())
+    assert f"(127.0.0.1:{models.port}) has not answered since" in page and "ClientConnectorError" not in page
+    time.sleep(33)  # so long that the waits between tries would have grown to half a minute
+    assert count(client) == 1
+    again("--port", str(models.port))
+    gone = until(lambda: count(client) == 0)
+    print(f"\nin the inbox after {appeared:.1f} s, gone {gone:.1f} s after it answers again")
+    assert appeared + COUNT_S <= WITHIN_S and gone + OVERVIEW_S <= WITHIN_S
+
+
+def test_a_large_export_that_a_worker_ends_is_told(worker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "MAX_ROWS_IN_REQUEST", 1)
+    books = collection_of(3)
+    for pair in books.pair_set.all():
+        Label.objects.create(pair=pair, grade=1, origin="people")
+    client = client_of(make_member(books, "charlie", Role.ADMIN))
+    since = timezone.now().isoformat()
+    answer = client.post("/c/books/exports/make/", {"format": "csv"})
+    assert answer.status_code == 302, answer.text
+    until(lambda: count(client) == 1)
+    assert "Export 1 is ready." in client.get("/c/books/inbox/", {"since": since}).text
+
+
+def test_an_import_that_a_worker_refuses_is_told(worker: Any) -> None:
+    books = collection_of(1)
+    charlie = make_member(books, "charlie", Role.ADMIN)
+    client, since = client_of(charlie), timezone.now().isoformat()
+    client.post("/c/books/import/", {"files": SimpleUploadedFile("pairs.jsonl", b'{"query_id": 1\n')})
+    until(lambda: count(client) == 1)
+    assert "Import 1 failed." in client.get("/c/books/inbox/", {"since": since}).text
+
+
+def test_a_training_that_its_job_ends_is_told(instance: Any) -> None:
+    """The job's row goes through claim and end, as its supervisor does it; no model is trained."""
+    books = collection_of(1)
+    client, since = client_of(make_member(books, "charlie", Role.ADMIN)), timezone.now().isoformat()
+    Job.objects.create(collection=books, folder="/nowhere", options={"recipe": "prism"})
+    assert client.get("/c/books/inbox/").status_code == 200 and count(client) == 0, "it goes on"
+    job = leases.claim(Job)
+    assert job is not None and count(client) == 0
+    leases.finish(job, Job.State.FINISHED)
+    answer = client.get("/c/books/inbox/", {"since": since})
+    assert "Training job 1 is finished." in answer.text and answer.status_code == 286 and count(client) == 1
