@@ -147,7 +147,7 @@ def list_attention(
 
 
 def _list_people(collection: Collection, statistics: StoredStatistics) -> list[AttentionItem]:
-    """List annotators with alarms in the statistics, those whose last judgments were too fast, and who failed the test."""
+    """List annotators with alarms in the statistics, too fast lately, or without success in the test."""
     alarms = {
         person.membership: (person.name, "; ".join(person.alarms))
         for person in statistics.people or ()

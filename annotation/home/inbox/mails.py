@@ -10,6 +10,7 @@ from smtplib import SMTPException
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.html import strip_tags
 from django.utils.translation import ngettext
@@ -26,6 +27,7 @@ from jobs.notifications import redis_client, redis_key
 LOOK_S = 30  # All workers together look for news at most so often.
 # The least time between two mails about a collection; what comes meanwhile goes into the next one.
 PAUSES = {InboxMail.DAILY: timedelta(days=1), InboxMail.ONCE: timedelta(minutes=10)}
+BUTTONS = {"skipped", "retake"}  # Lines whose address is that of a form on the Overview.
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +70,7 @@ def mail_inbox(user: User, collection: Collection) -> bool:
         )
         if box.needs_statistics:
             STATISTICS.refresh(collection)
-        lines = list_lines(box)
+        lines = list_lines(collection, box)
         news = [line for line in lines if line.identity not in reader.mailed]
         standing = [line.identity for line in lines]
         rows = InboxReader.objects.filter(pk=reader.pk, mailed_at=reader.mailed_at)
@@ -89,12 +91,13 @@ def mail_inbox(user: User, collection: Collection) -> bool:
     return True
 
 
-def list_lines(box: Inbox) -> list[MailLine]:
-    """Return the lines of an inbox as text, in the language that is active."""
-    lines = []
+def list_lines(collection: Collection, box: Inbox) -> list[MailLine]:
+    """Return the lines of a collection's inbox as text, in the language that is active."""
+    lines, overview = [], reverse("collection", args=[collection.name])
     for item in box.items:
         sentence = html.unescape(strip_tags(render_to_string("dashboard/_attention_words.html", {"item": item})))
-        lines.append(MailLine(item.identity, " ".join(sentence.split()), item.address))
+        address = overview if item.key in BUTTONS else item.address
+        lines.append(MailLine(item.identity, " ".join(sentence.split()), address))
     return lines + [MailLine(work.identity, work.sentence, work.address) for work in box.ended]
 
 

@@ -99,7 +99,10 @@ def list_ended(collection: Collection, user: User, at: datetime) -> list[EndedWo
         most=MOST_ENDED,
         export_task=EXPORT_TASK,
     )
-    return [EndedWork(*row, address=_address_of(collection, kind=row[0], number=row[1])) for row in rows]
+    return [
+        EndedWork(kind, number, failed, ended_at, _address_of(collection, kind=kind, number=number))
+        for kind, number, failed, ended_at in rows
+    ]
 
 
 def _address_of(collection: Collection, *, kind: str, number: int) -> str:
