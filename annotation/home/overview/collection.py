@@ -13,13 +13,14 @@ from annotation.data.imports.candidate_sources import read_sources
 from annotation.home.inbox.attention import list_attention, read_waiting
 from annotation.home.inbox.selectors import list_ended
 from annotation.home.overview.overview import CollectionOverview
+from annotation.home.overview.promise import build_promise
 from annotation.models import User
 from annotation.quality.costs.labels import PerLabel
 from annotation.quality.costs.report import HumanCost, costs_by_audits
 from annotation.quality.label_quality.costs import campaign_costs
 from annotation.quality.label_quality.loading import LabelQuality
 from annotation.quality.label_quality.records import Audits, Kappa, RouteQuality
-from annotation.quality.label_quality.statistics import StoredStatistics
+from annotation.quality.label_quality.statistics import StoredStatistics, labels_chart
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.importing.sources import describe_sources, has_one_search
 from corpus.models import Collection
@@ -89,6 +90,8 @@ def build_dashboard(
             for node in nodes
             if node.count and node.key not in NOT_STATES
         ],
+        "promise": build_promise(overview, quality, costs, collection),
+        "labels": labels_chart(collection.name, stored) if overview.selected is None else None,
         "flow": _draw_flow(overview, collection, nodes, links),
         "accuracy": _draw_accuracy(audits, collection, overview.at) if audits and audits.routes else None,
         "agreement": _draw_agreement(stored, collection, overview.at),

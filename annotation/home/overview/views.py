@@ -73,7 +73,7 @@ def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
         judges=scope.may_judge,
         adjudicates=scope.may_judge and scope.may_adjudicate,
     )
-    if file := download(request, [board[key] for key in ("flow", "accuracy", "agreement")]):
+    if file := download(request, [board[key] for key in ("labels", "flow", "accuracy", "agreement")]):
         return file
     context = {"scope": scope, "board": board, "overview": overview, "status": overview.status}
     if not request.headers.get("HX-Request"):

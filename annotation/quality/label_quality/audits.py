@@ -132,11 +132,13 @@ def _sum_up(measured: Sequence[_CampaignAudit]) -> Audits | None:
     cells = {name: cell for audit in measured for name, cell in audit.cells.items()}
     labelled = sum(route.population for route in routes)
     half, enough, reached = _forecast_interval(cells, labelled)
+    overall = _weighted_accuracy(cells.values())
+    always = weighted_sequence(_cell_strata(cells.values()))
     words = {"labelled": f"{labelled:,}", "policy": first.policy, "campaign": first.number, "campaigns": len(measured)}
     return Audits(
         campaign=first.number if is_one else None,
         policy=first.policy if is_one else "",
-        overall=_weighted_accuracy(cells.values()),
+        overall=overall,
         covered=sum(cell.size for cell in cells.values() if cell.settled) / labelled,
         routes=routes,
         limit=LIMIT,
@@ -147,6 +149,7 @@ def _sum_up(measured: Sequence[_CampaignAudit]) -> Audits | None:
         half=half,
         enough=enough,
         reached=reached,
+        looks=overall if overall.value is None else Statistic(overall.value, *always, overall.n, None),
     )
 
 

@@ -55,6 +55,7 @@ class Audits:
     half: float | None = None  # `half`, `enough` and `reached` are those of RouteQuality, over all routes.
     enough: int = 0
     reached: bool = True
+    looks: Statistic | None = None  # `overall` with an interval that allows for repeated looks.
 
     @property
     def more(self) -> int:

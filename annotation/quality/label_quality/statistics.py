@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -26,7 +28,7 @@ from jobs.models import BackgroundJob
 from jobs.results import ResultKind
 from judges.costs import counters
 from judges.models import Campaign
-from store.sql import fetch_row
+from store.sql import fetch_row, fetch_rows
 
 SMALL = 20_000  # Votes and judgments up to which everything is computed while the page waits.
 STALE_SECONDS = 120  # Age from which a page asks for stored statistics to be recomputed.
@@ -49,6 +51,14 @@ WHERE m.collection_id = %(collection)s
 """
 # An inbox has statistics stored at most so often, and a worker rests so many times as long as it computed.
 MOST_OFTEN, REST = timedelta(minutes=1), 20
+# Labels of today by the day on which they got their grade, those that people gave apart.
+LABELS_BY_DAY = """
+SELECT (l.updated_at AT TIME ZONE %(zone)s)::date::text, count(*) FILTER (WHERE NOT people),
+       count(*) FILTER (WHERE people)
+FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id,
+     LATERAL (SELECT l.origin IN ('people', 'adjudicator', 'imported')) who (people)
+WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL GROUP BY 1 ORDER BY 1
+"""
 PEOPLE_POPULATION = gettext_noop("each annotator's first answers on this collection's pairs")
 _AUDITS, _KAPPAS = TypeAdapter(Audits), TypeAdapter(tuple[Kappa, ...])
 _PEOPLE, _POINTS = TypeAdapter(tuple[PersonQuality, ...]), TypeAdapter(tuple[Point, ...])
@@ -66,6 +76,7 @@ class StoredStatistics:
     people: tuple[PersonQuality, ...] | None = None
     unit: str = "day"  # Unit of the points: day, or week where the work took longer than a month.
     points: tuple[Point, ...] | None = None
+    labels: tuple[tuple[str, int, int], ...] = ()  # By day: labels of judges, and of people.
     job: BackgroundJob | None = None  # The newest job that computes them.
 
     @property
@@ -128,6 +139,7 @@ def compute_statistics(collection: Collection) -> dict[str, Any]:
         "people": [asdict(person) for person in measure_annotators(collection, votes)],
         "unit": unit,
         "points": [asdict(point) for point in points],
+        "labels": fetch_rows(LABELS_BY_DAY, collection=collection.pk, zone=settings.TIME_ZONE),
     }
 
 
@@ -153,6 +165,8 @@ def _load_statistics(values: dict[str, Any], at: datetime | None, *, stored: boo
         people=_PEOPLE.validate_python(values["people"]),
         unit=values["unit"],
         points=_POINTS.validate_python(values["points"]),
+        # Figures that were stored before have none.
+        labels=tuple((day, judges, people) for day, judges, people in values.get("labels", ())),
     )
 
 
@@ -180,6 +194,24 @@ def agreement_chart(collection: str, statistics: StoredStatistics) -> Chart | No
         low=min(0.0, *(value for line in series.values() for _place, value in line)),
         high=1.0,
         source=f"{collection}: {kappas.OVER_TIME}; 95% intervals",
+    )
+
+
+def labels_chart(collection: str, statistics: StoredStatistics) -> Chart | None:
+    """Draw the labels of judges and of people over time, summed up; None before there are two days with any."""
+    if len(statistics.labels) < 2:
+        return None
+    days, *counts = zip(*statistics.labels, strict=True)
+    sums = {name: list(accumulate(row)) for name, row in zip((_("judges"), _("people")), counts, strict=True)}
+    return draw_lines(
+        "labels-over-time",
+        _("Labels over time"),
+        {name: [(float(at), float(value)) for at, value in enumerate(row)] for name, row in sums.items() if row[-1]},
+        x=_("day"),
+        y=_("pairs with a label"),
+        names={float(at): day for at, day in enumerate(days)},
+        low=0.0,
+        source=collection,
     )
 
 

@@ -39,7 +39,7 @@ def test_the_overview_begins_with_what_needs_a_decision(books: Collection, charl
     audited(books, right=38, wrong=2)
     page = get(charlie, "/c/books/")
     headings = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
-    assert headings == ["Needs attention", "Progress", "Label quality", "Cost"]
+    assert headings == ["The promise in figures", "Needs attention", "Progress", "Label quality", "Cost"]
     assert "Automatic labels are<strong>95.0%</strong>correct" in page and "40 of 40 audits completed" in page
     buttons = re.findall(r'<a class="button[^"]*"[^>]*>\s*([^<]+?)\s*<', page[page.index("<main") :])
     assert buttons and not {"Judge", "Benchmark", "Campaigns"} & set(buttons), "the menu has these"
