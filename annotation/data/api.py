@@ -88,7 +88,7 @@ class SettingsOut(Schema):
     relevant_from: int
     grade_names: list[str]
     daily_target: int
-    markdown: bool
+    document_format: str
     long_documents: str
     hourly_rate: float | None
     budget: float | None

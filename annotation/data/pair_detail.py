@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment
 from annotation.work.judging.debates import debate_of, text_of
-from annotation.work.judging.document import document_html
+from annotation.work.judging.document import document_html, formatted_answers
 from corpus.document_limit import SHOWN
 from corpus.models import Pair
 from judges.campaigns import selectors
@@ -18,7 +18,7 @@ from judges.models import Attempt, Campaign
 
 def load_pair_detail(pair: Pair) -> dict[str, Any]:
     """Load the data of the page about a pair, for admins only, in a fixed number of statements."""
-    document = pair.document
+    document, collection = pair.document, pair.document.collection
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
     # A campaign that was cancelled before it reached the pair says nothing about it.
     finished = [row for row in work if row.ended_at is not None] or work
@@ -55,7 +55,11 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "title": text_of(document.title),
         "document": text_of(document.text),
         "source": _("%(name)s, version %(version)s") % {"name": name, "version": version} if version > 1 else name,
-        "html": document_html(document.text, debate.spans, markdown=document.collection.markdown),
+        "html": document_html(document.text, debate.spans, form=collection.document_format, source=document.html),
+        "is_formatted": collection.document_format == "markdown" or bool(document.html),
+        "shown_answers": formatted_answers(
+            [text_of(answer) for answer in pair.query.answers], pair.query.answers_html, collection.document_format
+        ),
         "votes": votes,
         # `judge #2` is the second sample of one judge.
         "named_votes": [(selectors.voter_name(vote), vote) for vote in votes],

@@ -76,7 +76,7 @@ class SettingsOut(Record):
     relevant_from: int
     grade_names: list[str]
     daily_target: int
-    markdown: bool
+    document_format: str
     long_documents: str
     hourly_rate: float | None
     budget: float | None

@@ -125,11 +125,13 @@ class SettingsOptions(Options):
         _("Pairs each annotator is asked to judge per day. 0 = no target."),
         default=None, ge=0, le=10_000,
     )  # fmt: skip
-    markdown: bool | None = option(
+    document_format: Collection.Formats | None = option(
         _("Document format"),
-        _("Markdown is formatted on the judging page. Quotes and marks keep their positions."),
+        _(
+            "Of documents and answers. Markdown and HTML are formatted where people read them; judges read the text of "
+            "HTML, without tags. HTML is read at the import: documents that are here already stay as they are."
+        ),
         default=None,
-        choices={"False": _("Plain text"), "True": _("Markdown")},
     )
     long_documents: Collection.LongDocuments | None = option(
         _("Documents above 24,000 characters"),

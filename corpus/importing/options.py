@@ -30,6 +30,12 @@ class ImportOptions(Options):
     grades: int | None = option(
         _("Highest grade of the scale"), _("Empty: the collection’s, 3 for a new one."), default=None, ge=1, le=100
     )
+    document_format: Literal["text", "markdown", "html"] | None = option(
+        _("Format of documents and answers"),
+        _("Empty: the collection’s, plain text for a new one."),
+        default=None,
+        choices={"text": _("Plain text"), "markdown": _("Markdown"), "html": _("HTML")},
+    )
     graded_by: Annotated[Literal["human", "judge", "reference"] | None, BeforeValidator(lambda kind: kind or None)] = (
         option(
             _("Grades in the files are"),
@@ -65,6 +71,7 @@ class ImportOptions(Options):
     leaves_out = {
         "page": {
             "grades": "the collection is there, with its scale",
+            "document_format": "the collection's settings have it",
             "kinds": "each file has fields of its own",
             "columns": "each file has fields of its own",
         },

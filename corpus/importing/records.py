@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.formats import recognition
+from corpus.formats import html_documents, recognition
 from corpus.formats.files import FileSource
 from corpus.formats.grade_values import GradeReader
 from corpus.formats.json_objects import read_objects
@@ -27,8 +27,21 @@ _PREFIX = re.compile(
 
 
 @confinable
-def read_documents(source: FileSource) -> Iterator[TextRecord]:
-    """Yield the documents of a BEIR corpus, of TREC XML or of a table, by the content of the file."""
+def read_documents(source: FileSource, *, html: bool = False) -> Iterator[TextRecord]:
+    """Yield the documents of a BEIR corpus, of TREC XML or of a table, by the content of the file.
+
+    `html`: texts with markup are HTML, and become the source of their text.
+    """
+    for document in _documents(source):
+        if not html or not html_documents.has_markup(document.text):
+            yield document
+            continue
+        text = html_documents.read_html(document.text).text
+        digest = content_hash(document.title, text, document.text)
+        yield document._replace(text=text, html=document.text, hash=digest)
+
+
+def _documents(source: FileSource) -> Iterator[TextRecord]:
     if table := tables.read_table(source):
         yield from table_records.read_documents(source, table)
         return
@@ -53,8 +66,11 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
 
 
 @confinable
-def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
-    """Yield the queries of a file; with `by_position` their ids are 1, 2, ... in its order."""
+def read_queries(source: FileSource, *, by_position: bool, html: bool = False) -> Iterator[TextRecord]:
+    """Yield the queries of a file; with `by_position` their ids are 1, 2, ... in its order.
+
+    `html`: answers with markup are HTML, and become the sources of their texts.
+    """
     if table := tables.read_table(source):
         rows = table_records.read_queries(source, table)
     else:
@@ -63,6 +79,18 @@ def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecor
         if not query.text.strip():
             raise source.bad(query.line, _("the query has no text"))
         name = str(position) if by_position else source.identifier(query.line, query.id, "_id")
+        answers: list[str] = json.loads(query.answers) if html else []
+        if any(map(html_documents.has_markup, answers)):
+            sources = [answer if html_documents.has_markup(answer) else "" for answer in answers]
+            texts = [
+                html_documents.read_html(answer).text if has else answer
+                for answer, has in zip(answers, sources, strict=True)
+            ]
+            query = query._replace(
+                answers=json.dumps(texts, ensure_ascii=False),
+                answers_html=json.dumps(sources, ensure_ascii=False),
+                hash=content_hash(query.text, query.instruction, *answers, "html"),
+            )
         yield query._replace(id=name)
 
 

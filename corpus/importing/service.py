@@ -116,6 +116,13 @@ class _Import:
         if grades not in (None, self.collection.grades):
             message = _('The collection "%(name)s" has %(grades)s: change that in its settings.')
             raise BadOption("grades", message % {"name": name, "grades": self.collection.grades})
+        if self.options.document_format not in (None, self.collection.document_format):
+            if Document.objects.filter(collection=self.collection).exists():
+                message = _("The collection has texts in another format: change that in its settings.")
+                raise BadOption("document_format", message)
+            self.collection.document_format = self.options.document_format
+            self.collection.save(update_fields=["document_format"])
+        self.is_html = self.collection.document_format == Collection.Formats.HTML
         self.left_out = LeftOut(self.options.skip_unknown, self.options.keep_self)
         self.stage = candidates.Stage(self.collection, files.assessor_kind(), self.left_out, progress)
         self.empty: set[str] = set()  # Ids of documents without text that are kept.
@@ -130,7 +137,7 @@ class _Import:
         """
         documents = self.import_texts(Document, self.sources["corpus"], self.read_documents)
         by_position = self.options.query_ids == "position"
-        read_queries = partial(records.read_queries, by_position=by_position)
+        read_queries = partial(records.read_queries, by_position=by_position, html=self.is_html)
         queries = self.import_texts(Query, self.sources["queries"], read_queries)
         self.left_out.stage_selves(self.collection)
         staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
@@ -189,7 +196,7 @@ class _Import:
         }
 
     def read_documents(self, source: FileSource) -> Iterator[TextRecord]:
-        for document in records.read_documents(source):
+        for document in records.read_documents(source, html=self.is_html):
             if not document.text or document.text.isspace():
                 if self.options.empty != "keep":
                     message = _('document "%(id)s" has no text; choose to keep documents without text')

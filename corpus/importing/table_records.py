@@ -26,7 +26,7 @@ _SIDES = (
 
 
 class TextRecord(NamedTuple):
-    """A document or a query of a file; `metadata` and `answers` are JSON texts."""
+    """A document or a query of a file; `metadata`, `answers` and `answers_html` are JSON texts."""
 
     line: int
     id: str
@@ -36,6 +36,8 @@ class TextRecord(NamedTuple):
     hash: str
     answers: str = "[]"
     instruction: str = ""
+    html: str = ""  # The source of a document's text that was HTML.
+    answers_html: str = "[]"
 
 
 class CandidateRecord(NamedTuple):

@@ -19,10 +19,11 @@ Rows = Callable[[FileSource], Iterator[TextRecord]]
 Table = type[Document] | type[Query]
 # The columns that only one of the two tables has, and their values from the staged row `s`.
 OWN_COLUMNS: dict[Table, tuple[str, str]] = {
-    Document: ("title", "s.title"),
+    Document: ("title, html", "s.title, s.html"),
     Query: (
-        "answers, instruction",
+        "answers, answers_html, instruction",
         "ARRAY(SELECT a FROM jsonb_array_elements_text(s.answers) WITH ORDINALITY AS t(a, n) ORDER BY n), "
+        "ARRAY(SELECT a FROM jsonb_array_elements_text(s.answers_html) WITH ORDINALITY AS t(a, n) ORDER BY n), "
         "s.instruction",
     ),
 }
@@ -53,7 +54,7 @@ def move_in(
         try:
             with transaction.atomic():
                 # Directly into their table, so that the bytes are written only once.
-                columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
+                columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata, html"
                 tuples = _binary_tuples(collection.pk, rows(source))
                 return staging.copy_binary(f"corpus_document ({columns})", tuples, "documents", progress), 0, 0
         # Staging finds out which rows are repeated.
@@ -62,12 +63,12 @@ def move_in(
     staging.create_temporary_table(
         "import_text",
         "line int, external_id text, title text, text text, metadata jsonb, content_hash text, "
-        "answers jsonb, instruction text",
+        "answers jsonb, instruction text, html text, answers_html jsonb",
     )
     escape = escape_copy_text
     lines = (
         f"{r.line}\t{escape(r.id)}\t{escape(r.title)}\t{escape(r.text)}\t{escape(r.metadata)}\t{r.hash}"
-        f"\t{escape(r.answers)}\t{escape(r.instruction)}\n"
+        f"\t{escape(r.answers)}\t{escape(r.instruction)}\t{escape(r.html)}\t{escape(r.answers_html)}\n"
         for r in rows(source)
     )
     read = staging.copy_lines("import_text", lines, str(table._meta.verbose_name_plural), progress)
@@ -86,17 +87,18 @@ def move_in(
 
 def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
     """Yield documents as binary tuples of COPY: the number of fields, then lengths and bytes."""
-    # Eight fields; the first three are the same in every row: the collection, version 1, is_current.
-    head = struct.pack(">hiqiiib", 8, 8, collection, 4, 1, 1, 1)
+    # Nine fields; the first three are the same in every row: the collection, version 1, is_current.
+    head = struct.pack(">hiqiiib", 9, 8, collection, 4, 1, 1, 1)
     length = struct.Struct(">i").pack
     hash_length = length(64)
     for row in rows:
         name, title, text = row.id.encode(), row.title.encode(), row.text.encode()
-        metadata = row.metadata.encode()
+        metadata, html = row.metadata.encode(), row.html.encode()
         # jsonb is sent as one byte, the version of the format, and its text.
-        yield b"%b%b%b%b%b%b%b%b%b%b\1%b" % (
+        yield b"%b%b%b%b%b%b%b%b%b%b\1%b%b%b" % (
             head, length(len(name)), name, length(len(title)), title, length(len(text)), text,
             hash_length, row.hash.encode(), length(len(metadata) + 1), metadata,
+            length(len(html)), html,
         )  # fmt: skip
 
 

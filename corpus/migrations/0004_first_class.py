@@ -1,9 +1,14 @@
-"""Names of grades; whether a collection has the Lab."""
+"""Names of grades; whether a collection has the Lab; the format of documents and answers, and their HTML."""
+
+from pathlib import Path
 
 import django.contrib.postgres.fields
 from django.db import migrations, models
 
 LAB = "The menu has the pages for research (config.navigation.LAB)."
+VIEW = Path(__file__).with_suffix(".sql").read_text()
+# The view as it was, without the two columns.
+UNDO = f"DROP VIEW task_text;\n{VIEW.replace(', d.html, q.answers_html', '')}"
 
 
 class Migration(migrations.Migration):
@@ -25,4 +30,45 @@ class Migration(migrations.Migration):
         # Collections that exist keep every page in their menu; new ones begin without the Lab.
         migrations.AddField("collection", "lab", models.BooleanField(default=True, db_default=True, help_text=LAB)),
         migrations.AlterField("collection", "lab", models.BooleanField(default=False, db_default=False, help_text=LAB)),
+        migrations.AddField(
+            model_name="collection",
+            name="document_format",
+            field=models.CharField(
+                choices=[("text", "Plain text"), ("markdown", "Markdown"), ("html", "HTML")],
+                db_default="text",
+                default="text",
+                help_text="Of documents and answers: how pages show them, and how importers read them.",
+                max_length=8,
+            ),
+        ),
+        migrations.RunSQL(
+            "UPDATE corpus_collection SET document_format = 'markdown' WHERE markdown",
+            "UPDATE corpus_collection SET markdown = document_format = 'markdown'",
+        ),
+        migrations.RemoveField(model_name="collection", name="markdown"),
+        migrations.AddField(
+            model_name="document",
+            name="html",
+            field=models.TextField(
+                blank=True,
+                db_default="",
+                default="",
+                help_text="The source of which `text` is the text, if it was imported as HTML "
+                "(corpus.formats.html_documents).",
+            ),
+        ),
+        migrations.AddField(
+            model_name="query",
+            name="answers_html",
+            field=django.contrib.postgres.fields.ArrayField(
+                base_field=models.TextField(),
+                blank=True,
+                db_default=[],
+                default=list,
+                help_text='The answers\' sources, "" for an answer without markup; empty if none has any.',
+                size=None,
+            ),
+        ),
+        # The view of the tasks' texts gets two columns, behind those that it has.
+        migrations.RunSQL(VIEW, UNDO),
     ]

@@ -37,6 +37,11 @@ class Collection(models.Model):
         WINDOWS = "windows", _("Judges read them in windows, each apart; one relevant window is enough")
         CONTEXT = "context", _("Judges read them whole, as far as their own context reaches")
 
+    class Formats(models.TextChoices):
+        TEXT = "text", _("Plain text")
+        MARKDOWN = "markdown", _("Markdown")
+        HTML = "html", _("HTML")
+
     class Rounds(models.TextChoices):
         ALL = "all", _("All rounds")
         FINAL = "final", _("The final round")
@@ -73,8 +78,12 @@ class Collection(models.Model):
     daily_target = models.PositiveSmallIntegerField(
         default=0, db_default=0, help_text="Pairs that each annotator is asked to judge in a day; 0: no target."
     )
-    markdown = models.BooleanField(
-        default=False, db_default=False, help_text="Documents are Markdown, and the judging page formats them."
+    document_format = models.CharField(
+        max_length=8,
+        choices=Formats,
+        default=Formats.TEXT,
+        db_default="text",
+        help_text="Of documents and answers: how pages show them, and how importers read them.",
     )
     long_documents = models.CharField(
         max_length=7,
@@ -206,6 +215,12 @@ class Document(Versioned):
     """A chunk of text that may answer a query."""
 
     title = models.TextField(blank=True)
+    html = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The source of which `text` is the text, if it was imported as HTML (corpus.formats.html_documents).",
+    )
 
     class Meta(Versioned.Meta):
         pass
@@ -215,6 +230,13 @@ class Query(Versioned):
     """A need for information, with zero or more answers that a relevant document supports."""
 
     answers = ArrayField(models.TextField(), default=list)
+    answers_html = ArrayField(
+        models.TextField(),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text='The answers\' sources, "" for an answer without markup; empty if none has any.',
+    )
     instruction = models.TextField(blank=True, help_text="A definition of relevance for this query alone.")
 
     class Meta(Versioned.Meta):

@@ -39,13 +39,13 @@ def test_settings_are_read_and_changed_all_or_none(call: Call) -> None:
     assert before["overlap"] == collection.overlap and before["guidelines"]
     changes = {
         "title": "Books", "overlap": 3, "order": "random", "budget": 12.5, "arms": {"shown": 1, "hidden": 1},
-        "instruction": "It answers the question.", "guidelines": "Read first.", "markdown": True,
+        "instruction": "It answers the question.", "guidelines": "Read first.", "document_format": "markdown",
     }  # fmt: skip
     done = call(alice.user, "PATCH", "collections/c/settings", changes)
     assert done.status_code == 200, done.content
     after = done.json()
-    assert {key: after[key] for key in ("title", "overlap", "order", "budget", "instruction", "markdown")} == {
-        key: changes[key] for key in ("title", "overlap", "order", "budget", "instruction", "markdown")
+    assert {key: after[key] for key in ("title", "overlap", "order", "budget", "instruction", "document_format")} == {
+        key: changes[key] for key in ("title", "overlap", "order", "budget", "instruction", "document_format")
     }
     assert after["arms"] == {"shown": 1, "hidden": 1, "reveal": 0}
     assert after["guidelines"] == "Read first.\n" and after["lease_minutes"] == before["lease_minutes"]

@@ -18,6 +18,7 @@ from annotation.data import two_assessors as crossing
 from annotation.data.pair_filters import ORIGINS, STATES, PairFilters
 from annotation.data.pair_order import PageKey
 from annotation.models.pair_table import BulkAct, SavedView
+from annotation.work.judging.document import allow_images
 from annotation.work.queue import skipped
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
@@ -74,7 +75,7 @@ def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
     """Show one pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
     row = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
     context = {"scope": scope, "pair": row, "evidence": pair_detail.load_pair_detail(row)}
-    return render(request, "data/pair.html", context)
+    return allow_images(render(request, "data/pair.html", context), scope.collection.document_format)
 
 
 @action("admin")

@@ -1,22 +1,24 @@
-"""A document's text as HTML: quotations marked, code in monospace, Markdown formatted where the collection says so.
+"""A document's text as HTML: quotations marked, code in monospace, Markdown and HTML formatted.
 
 The HTML contains all characters of the text in order, those that only format it in hidden elements.
-So a position in the text is the same on the page, in quotations and in judgments. The document's own
-HTML, links and images are shown as text.
+So a position in the text is the same on the page, in quotations and in judgments. In plain text and
+Markdown, HTML, links and images of the document are shown as text; of a document that was imported as
+HTML, the elements of corpus.formats.html_documents are written around its text.
 """
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice, pairwise, zip_longest
 from typing import Any
 
 import pyromark
+from django.http import HttpResponse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.work.judging.debates import Span
+from annotation.work.judging.debates import DebateText, Span
 
 _MARKDOWN = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH)
 _ELEMENTS = {
@@ -44,10 +46,20 @@ _PROMPT = re.compile(r"\s*(?:>>>|\$) ")
 _INLINE_CODE = re.compile(r"`[^`\n]{1,200}`")
 
 
-def document_html(text: str, spans: Sequence[Span] = (), *, markdown: bool = False) -> SafeString:
-    """Return the text as HTML with the quotations of a debate marked."""
+def document_html(text: str, spans: Sequence[Span] = (), *, form: str = "text", source: str = "") -> SafeString:
+    """Return the text as HTML with the quotations of a debate marked.
+
+    `form`: text, markdown or html; `source`: the HTML of which it is the text.
+    """
     writer = _Writer(text, spans)
-    if markdown:
+    if source and (parts := _read_parts(source, text)) is not None:
+        for part in parts:
+            if isinstance(part, str):
+                writer.parts.append(part)
+            else:
+                writer.write(*part)
+        writer.hide(len(text))
+    elif form == "markdown":
         _write_markdown(writer, text)
     else:
         for start, end, (opens, closes) in _code_regions(text):
@@ -56,7 +68,36 @@ def document_html(text: str, spans: Sequence[Span] = (), *, markdown: bool = Fal
             writer.write(start, end)
             writer.parts.append(closes)
         writer.write(writer.at, len(text))
-    return mark_safe("".join(writer.parts))  # every text in it went through escape()
+    return mark_safe(
+        "".join(writer.parts)
+    )  # every text in it went through escape(), every element is written here or there
+
+
+def allow_images(response: HttpResponse, form: str) -> HttpResponse:
+    """Let a page of HTML documents draw the images that they hold as data, and load none from elsewhere."""
+    if form == "html":
+        response._csp_update = {"img-src": ["data:"]}  # type: ignore[attr-defined]  # as django-csp's csp_update
+    return response
+
+
+def formatted_answers(
+    answers: Iterable[DebateText], sources: Sequence[str], form: str
+) -> list[tuple[DebateText, SafeString | str]]:
+    """Return a query's answers with their HTML; "" for those that are shown as they are written."""
+    return [
+        (answer, document_html(answer.text, form=form, source=source) if source or form == "markdown" else "")
+        for answer, source in zip_longest(answers, sources, fillvalue="")
+        if not isinstance(answer, str)
+    ]
+
+
+def _read_parts(source: str, text: str) -> Sequence[str | tuple[int, int]] | None:
+    """Return the parts of an HTML source, as long as it still reads as the text that was judged; else None."""
+    # Loaded on first use: few pages need a parser.
+    from corpus.formats.html_documents import read_html
+
+    page = read_html(source)
+    return page.parts if page.text == text else None
 
 
 class _Writer:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import GoldPair
 from annotation.work.judging.debates import Debate, DebateText, debate_of, text_of
-from annotation.work.judging.document import document_html
+from annotation.work.judging.document import document_html, formatted_answers
 from annotation.work.judging.forms import DRAFTED
 from annotation.work.queue.aggregation import UNDO_WITHIN
 from annotation.work.queue.annotators import WorkLimits
@@ -92,7 +92,19 @@ class TaskView:
     ended: str = ""  # The confirmation that this person flagged or skipped it.
     spans: str = ""  # The evidence marked in an undone judgment, as the form sends it: "12-40,55-60".
 
-    markdown: bool = False
+    form: str = "text"
+    document_source: str = ""  # The HTML of which the document is the text.
+    answer_sources: tuple[str, ...] = ()  # The same of the answers; "" for an answer without markup.
+
+    @property
+    def shown_answers(self) -> list[tuple[DebateText, SafeString | str]]:
+        """Return the answers with their HTML, "" for those that are shown as they are written."""
+        return formatted_answers(self.answers, self.answer_sources, self.form)
+
+    @property
+    def is_formatted(self) -> bool:
+        """Return whether the document's white space only separates its elements."""
+        return self.form == "markdown" or bool(self.document_source)
 
     @property
     def needs_whole_page(self) -> bool:
@@ -102,7 +114,7 @@ class TaskView:
     @property
     def html(self) -> SafeString:
         """Return the document's text with the quotations of its debate marked."""
-        return document_html(self.document.text, self.debate.spans, markdown=self.markdown)
+        return document_html(self.document.text, self.debate.spans, form=self.form, source=self.document_source)
 
     @property
     def terms(self) -> str:
@@ -234,6 +246,9 @@ def gold_task(collection: Collection, row: GoldPair) -> TaskView:
         document=text_of(pair.document.text),
         source=pair.document.external_id,
         debate=debate_of(row.turns),
+        form=collection.document_format,
+        document_source=pair.document.html,
+        answer_sources=tuple(pair.query.answers_html),
     )
 
 
@@ -312,7 +327,9 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
         ended=str(CONFIRMATIONS.get(row.get("ended") or "", "")),
         in_test=row["reason"] == "qualification",
         spans=",".join(f"{start}-{end}" for start, end in row.get("spans") or []),
-        markdown=collection.markdown,
+        form=collection.document_format,
+        document_source=row["html"],
+        answer_sources=tuple(row["answers_html"]),
     )
 
 

@@ -1,5 +1,5 @@
 -- A task that a member was assigned, with their grade if they gave one, as read_tasks.sql shows it. Reads only.
-SELECT t.item, t.reason, t.arm, t.query, t.answers, t.instruction, t.title, t.document, t.source,
+SELECT t.item, t.reason, t.arm, t.query, t.answers, t.instruction, t.title, t.document, t.source, t.html, t.answers_html,
        f.grade AS first, seen.reads,
        CASE WHEN seen.reads THEN coalesce(i.turns::json, (SELECT turns FROM debate_turns(i.pair_id))) END AS debate,
        a.public_id, a.token, 0 AS seconds, j.grade,

@@ -3,7 +3,7 @@
 -- a task where there is none. A debate that must not be shown is not read. An item that was assigned before there were
 -- arms shows its debate. A check may have its own turns. Reads only.
 SELECT day.decided, day.today, day.spent_ms, l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds,
-       t.item, t.reason, t.arm, t.query, t.answers, t.instruction, t.title, t.document, t.source,
+       t.item, t.reason, t.arm, t.query, t.answers, t.instruction, t.title, t.document, t.source, t.html, t.answers_html,
        f.grade AS first, seen.reads,
        CASE WHEN seen.reads THEN coalesce(i.turns::json, (SELECT turns FROM debate_turns(i.pair_id))) END AS debate,
        a.public_id, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.access.permissions import Scope, action
 from annotation.models import Assignment, Membership
 from annotation.work.judging import forms, page, submitting
+from annotation.work.judging.document import allow_images
 from annotation.work.judging.forms import parse_draft, parse_item, parse_text
 from annotation.work.judging.submitting import Decision, QueryDecision
 from annotation.work.quality_control import onboarding
@@ -163,7 +164,7 @@ def render_pair_page(
     if request.headers.get("HX-Request"):
         return render(request, fragment, context, status=status)
     context["guidelines"] = guidelines.current(collection)
-    return render(request, "judging/page.html", context, status=status)
+    return allow_images(render(request, "judging/page.html", context, status=status), collection.document_format)
 
 
 # All waiting pairs of a query on one page: the query pinned, one key for each document
@@ -184,7 +185,7 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
         "guidelines": guidelines.current(scope.collection),
         "section": "judge",
     }
-    return render(request, "judging/query.html", context)
+    return allow_images(render(request, "judging/query.html", context), scope.collection.document_format)
 
 
 @action("judge", "POST")
@@ -275,7 +276,7 @@ def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpRes
     newer, older = page.neighbour_items(decision)
     context = {"scope": scope, "section": "judge", "collection": scope.collection, "closed": closed(scope.member)}
     context |= {"work": task, "decision": decision, "newer": newer, "older": older}
-    return render(request, "judging/history_item.html", context)
+    return allow_images(render(request, "judging/history_item.html", context), scope.collection.document_format)
 
 
 # What comes before the next pair: consent, returned batches, changed guidelines

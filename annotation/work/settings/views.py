@@ -24,7 +24,7 @@ from judges.costs.collection_budgets import collection_budget
 
 WORK_OPTIONS = (
     "title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from",
-    "grade_names", "daily_target", "markdown", "long_documents", "lab",
+    "grade_names", "daily_target", "document_format", "long_documents", "lab",
 )  # fmt: skip
 
 LANGUAGES = site_settings.LANGUAGES

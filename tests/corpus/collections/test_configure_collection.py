@@ -49,7 +49,7 @@ def test_every_key_of_the_contract_is_set(configure):
         batch = 10
         pass_mark = 80
         daily_target = 40
-        markdown = true
+        document_format = "markdown"
         arms = {hidden = 2, reveal = 1}
     """
     settings = tomllib.loads(text)
@@ -68,7 +68,7 @@ def test_every_key_of_the_contract_is_set(configure):
         ("audit = nan", "line 1: audit: E"),
         ("checks = 0.6", "checks: Ensure this value is less than"),
         ("repeats = -0.05", "repeats: Ensure this value is greater than"),
-        ('markdown = "yes"', "markdown: Enter yes or no"),
+        ('document_format = "rtf"', "document_format: Select a valid choice"),
         ("arms = {open = 1}", "arms: There is no such option."),
         ("arms = {shown = 0}", "arms: Give at least one arm a weight above 0."),
         ("arms = {shown = 101}", "arms: Ensure this value is less than or equal to 100."),
