@@ -41,6 +41,7 @@ def draw_lines(
     names: Mapping[float, str] | None = None,
     low: Value = None,
     high: Value = None,
+    height: int = 300,
     empty: str = "",
     summary: str = "",
     source: str = "",
@@ -54,9 +55,9 @@ def draw_lines(
     ys = [value for points in curves.values() for _, value in points]
     ys += [value for band in band_points.values() for _, *both in band for value in both]
     xs = [at for points in curves.values() for at, _ in points]
-    canvas = Canvas(WIDTH, 300)
+    canvas = Canvas(WIDTH, height)
     if not xs:
-        canvas.text(WIDTH / 2, 150, empty or say("nothing"), anchor="middle")
+        canvas.text(WIDTH / 2, height / 2, empty or say("nothing"), anchor="middle")
     else:
         ends = (min(ys) if low is None else low, max(ys) if high is None else high)
         # Names are at the ends of their lines, since a legend would have to be matched by colour.
@@ -64,7 +65,7 @@ def draw_lines(
         least = 1.0 if all(float(at).is_integer() for at in xs) else 0.0  # Counts have no halves.
         across = axis_ticks(min(xs), max(xs), 6, least=least) if names is None else [min(xs) - 0.5, max(xs) + 0.5]
         upright = axis_ticks(*ends)
-        plot = Plot(tick_room(upright), 14, WIDTH - room, 252, across, upright)
+        plot = Plot(tick_room(upright), 14, WIDTH - room, height - 48, across, upright)
         shown_names = None
         if names is not None:
             # As many names as fit side by side.

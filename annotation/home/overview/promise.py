@@ -100,16 +100,15 @@ def _agreement(quality: LabelQuality, collection: Collection) -> PromiseFigure:
     (group,) = groups[:1]
     counts = {"people": group.assessors, "pairs": f"{group.pairs:,}"}
     details = (_("Krippendorff's alpha"), _("%(people)s people, %(pairs)s pairs with two or more of them") % counts)
+    if group.kappa.low is None:
+        return PromiseFigure(title, places(group.kappa.value, 2), "", (*details, _("interval not known")))
     return PromiseFigure(title, places(group.kappa.value, 2), span(group.kappa), details)
 
 
 def _money(overview: CollectionOverview, costs: Costs, collection: Collection) -> PromiseFigure:
     title = _("Money spent")
     spent = costs.total if costs.total is not None else costs.machine
-    if spent is None:
-        value = ""
-    else:
-        value = _("at least %(money)s") % {"money": usd(spent)} if costs.calls_without_price else usd(spent)
+    value = "" if spent is None else f"≥ {usd(spent)}" if costs.calls_without_price else usd(spent)
     details = [_("models %(money)s") % {"money": usd(costs.machine)}]
     if costs.people is not None:
         details.append(_("people %(money)s") % {"money": usd(costs.people)})

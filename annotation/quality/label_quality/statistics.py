@@ -211,6 +211,9 @@ def labels_chart(collection: str, statistics: StoredStatistics) -> Chart | None:
         y=_("pairs with a label"),
         names={float(at): day for at, day in enumerate(days)},
         low=0.0,
+        height=170,
+        summary=_("%(judges)s labels of judges and %(people)s of people, by the day on which they got their grade.")
+        % {"judges": f"{sum(counts[0]):,}", "people": f"{sum(counts[1]):,}"},
         source=collection,
     )
 
