@@ -50,12 +50,14 @@ class Route:
         key = f"r{self.round}.m{self.margin}.{'y' if self.label else 'n'}"
         return f"{key}.{self.special}" if self.special else key
 
-    @property
-    def description(self) -> str:
-        """The route in words."""
+    def describe(self, voters: int = 0) -> str:
+        """Return the route in words: "Round 1 · votes 5-0 · relevant". `voters`: size of the panel, if it is known."""
         parts = [_(SPECIAL[self.special])] if self.special else []
-        parts += [_("agreed in round %(round)s") % {"round": self.round}] if self.round else []
-        parts += [_("votes %(margin)s apart") % {"margin": self.margin}] if self.margin else []
+        parts += [_("round %(round)s") % {"round": self.round}] if self.round else []
+        if self.margin:
+            # A smaller margin can come from votes against, or from votes that were not cast or not readable.
+            unanimous = _("votes %(votes)s-0") if self.margin == voters else _("votes %(votes)s apart")
+            parts.append(unanimous % {"votes": self.margin})
         words = " · ".join([*parts, _("relevant") if self.label else _("not relevant")])
         return words[:1].upper() + words[1:]
 

@@ -22,19 +22,22 @@ class FailedRoute:
     audited: int
     wrong: int
     pairs: int
+    voters: int  # Size of the campaign's panel.
 
     @property
     def description(self) -> str:
         """Description of the route in words."""
-        return route_of(self.route).description
+        return route_of(self.route).describe(self.voters)
 
 
 def list_failed_routes(collection: Collection) -> list[FailedRoute]:
     """Return the routes of all campaigns that failed their audit. One SQL statement for each campaign, and two."""
     audited = Campaign.judging.filter(collection=collection, audits__isnull=False).distinct()
+    campaigns = list(audited.order_by("pk").values_list("pk", "number", "voters"))
+    panels = {number: len(voters) for _pk, number, voters in campaigns}
     failed = {
         (number, route): answers
-        for pk, number in audited.order_by("pk").values_list("pk", "number")
+        for pk, number, _voters in campaigns
         for route, answers in route_breakers.answered_audits(pk, collection.relevant_from).items()
         if answers.over
     }
@@ -42,7 +45,7 @@ def list_failed_routes(collection: Collection) -> list[FailedRoute]:
         return []
     pairs = Counter((campaign, route) for _pair, campaign, route in _read_unsettled(collection, list(failed)))
     return [
-        FailedRoute(*key, audited=answers.settled, wrong=answers.settled - answers.right, pairs=pairs[key])
+        FailedRoute(*key, answers.settled, answers.settled - answers.right, pairs[key], panels[key[0]])
         for key, answers in failed.items()
     ]
 
@@ -56,7 +59,7 @@ def list_unsettled_pairs(collection: Collection) -> list[int]:
 def describe_left_out(collections: list[Collection]) -> dict[str, Any]:
     """Return the description of left-out labels for a manifest, which is the same in every language."""
     routes = [
-        {"collection": collection.name, **asdict(route)}
+        {"collection": collection.name, **{key: value for key, value in asdict(route).items() if key != "voters"}}
         for collection in collections
         for route in list_failed_routes(collection)
     ]

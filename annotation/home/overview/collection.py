@@ -91,7 +91,7 @@ def build_dashboard(
             if node.count and node.key not in NOT_STATES
         ],
         "promise": build_promise(overview, quality, costs, collection),
-        "labels": labels_chart(collection.name, stored) if overview.selected is None else None,
+        "labels": labels_chart(collection, stored) if overview.selected is None else None,
         "flow": _draw_flow(overview, collection, nodes, links),
         "accuracy": _draw_accuracy(audits, collection, overview.at) if audits and audits.routes else None,
         "agreement": _draw_agreement(stored, collection, overview.at),

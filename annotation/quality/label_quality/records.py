@@ -15,7 +15,7 @@ class RouteQuality:
     """A stratum of the label audit: pairs that a policy labelled by the same route."""
 
     key: str  # The stratum's key (judges.domain.audits).
-    words: str  # "agreed in round 1, votes 5 to 0, relevant".
+    words: str  # "Round 1 · votes 5-0 · relevant".
     label: int  # The policy's label, 0 or 1.
     population: int  # Pairs that the campaign labelled by this route.
     drawn: int  # Of those, pairs drawn for the audit.

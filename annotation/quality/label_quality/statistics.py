@@ -76,7 +76,7 @@ class StoredStatistics:
     people: tuple[PersonQuality, ...] | None = None
     unit: str = "day"  # Unit of the points: day, or week where the work took longer than a month.
     points: tuple[Point, ...] | None = None
-    labels: tuple[tuple[str, int, int], ...] = ()  # By day: labels of judges, and of people.
+    labels: tuple[tuple[str, int, int], ...] = ()  # Where stored, by day: labels of judges, and of people.
     job: BackgroundJob | None = None  # The newest job that computes them.
 
     @property
@@ -139,8 +139,12 @@ def compute_statistics(collection: Collection) -> dict[str, Any]:
         "people": [asdict(person) for person in measure_annotators(collection, votes)],
         "unit": unit,
         "points": [asdict(point) for point in points],
-        "labels": fetch_rows(LABELS_BY_DAY, collection=collection.pk, zone=settings.TIME_ZONE),
     }
+
+
+def count_labels(collection: Collection) -> list[tuple[str, int, int]]:
+    """Return the labels by day: those of judges, and those of people."""
+    return list(fetch_rows(LABELS_BY_DAY, collection=collection.pk, zone=settings.TIME_ZONE))
 
 
 STATISTICS = ResultKind(
@@ -149,6 +153,7 @@ STATISTICS = ResultKind(
     StoredResult,
     lambda collection, _options, _tell: {
         **compute_statistics(collection),
+        "labels": count_labels(collection),
         "months": [asdict(month) for month in measure_months(collection)],
     },
 )
@@ -197,11 +202,12 @@ def agreement_chart(collection: str, statistics: StoredStatistics) -> Chart | No
     )
 
 
-def labels_chart(collection: str, statistics: StoredStatistics) -> Chart | None:
+def labels_chart(collection: Collection, statistics: StoredStatistics) -> Chart | None:
     """Draw the labels of judges and of people over time, summed up; None before there are two days with any."""
-    if len(statistics.labels) < 2:
+    rows = statistics.labels if statistics.stored else count_labels(collection)
+    if len(rows) < 2:
         return None
-    days, *counts = zip(*statistics.labels, strict=True)
+    days, *counts = zip(*rows, strict=True)
     sums = {name: list(accumulate(row)) for name, row in zip((_("judges"), _("people")), counts, strict=True)}
     return draw_lines(
         "labels-over-time",
@@ -214,7 +220,7 @@ def labels_chart(collection: str, statistics: StoredStatistics) -> Chart | None:
         height=170,
         summary=_("%(judges)s labels of judges and %(people)s of people, by the day on which they got their grade.")
         % {"judges": f"{sum(counts[0]):,}", "people": f"{sum(counts[1]):,}"},
-        source=collection,
+        source=collection.name,
     )
 
 

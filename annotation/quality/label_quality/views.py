@@ -111,7 +111,7 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     measured = {audited.key: audited for audited in audits.routes}.get(route.key) if audits else None
     pairs = len(services.unasked_pairs(row, route))
     context = {"scope": scope, "campaign": row, "route": route, "measured": measured, "audits": audits}
-    context |= {"left": pairs, "judgments": pairs * OVERLAP}
+    context |= {"left": pairs, "judgments": pairs * OVERLAP, "words": route.describe(len(row.voters))}
     return render(request, "label_quality/audit_to_people.html", context)
 
 
@@ -120,12 +120,13 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Reset a route's circuit breaker so that it labels again; `stop` trips it again."""
     route, on = services.find_route(request.POST.get("route", "")), "stop" not in request.POST
-    services.switch_route(Actor.of(scope), find_campaign(scope.collection, campaign), route, on=on)
+    row = find_campaign(scope.collection, campaign)
+    services.switch_route(Actor.of(scope), row, route, on=on)
     if on:
         done = _("Automatic labelling resumed for the route “%(words)s”.")
     else:
         done = _("Automatic labelling stopped for the route “%(words)s”: people judge its further pairs.")
-    messages.success(request, done % {"words": route.description})
+    messages.success(request, done % {"words": route.describe(len(row.voters))})
     return redirect(quality_address(scope.collection, "audits"))
 
 
