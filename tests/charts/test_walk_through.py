@@ -62,7 +62,7 @@ def test_pictures_of_the_walk(
     page.get_by_role("button", name="Import", exact=True).wait_for()
     picture(page, "walk-1-import", folder)
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_role("button", name="Judge offline").click()
+    page.get_by_role("button", name="Try offline").click()
     page.get_by_role("button", name="Start now").click()
     until(lambda: Campaign.objects.filter(state="finished").exists())
 

@@ -236,7 +236,7 @@ def test_each_process_of_a_served_site_answers_for_all_of_them(make_instance: Ca
     for _ in range(10):
         with urlopen(f"{ready['url']}/metrics", timeout=60) as answer:
             samples = read(answer.read().decode())
-        assert total(samples, name, view="account_login", status="200") == 40
+        assert total(samples, name, view="first_owner", status="200") == 40
     assert total(samples, "quorum_service_up") == 2
 
 

@@ -30,7 +30,7 @@ def test_every_command_says_it_and_not_the_version_of_django(capsys: pytest.Capt
 @pytest.mark.django_db
 def test_page_api_document_and_requests_say_it_too() -> None:
     client = Client()
-    assert f">Quorum {VERSION}</footer>" in client.get("/accounts/login/").text
+    assert f">Quorum {VERSION}</footer>" in client.get("/accounts/login/", follow=True).text
     assert client.get("/api/v1/openapi.json").json()["info"]["version"] == VERSION
     assert HEADERS["User-Agent"].startswith(f"Quorum/{VERSION} ")
     assert settings.VERSION == VERSION

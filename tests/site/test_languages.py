@@ -25,8 +25,9 @@ pytestmark = pytest.mark.django_db
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9,en;q=0.5"}
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def alice() -> User:
+    """Somebody with an account, without whom the site would ask for its owner."""
     return User.objects.create_user("alice", password="a long enough one")
 
 

@@ -22,8 +22,6 @@ from annotation.models.imports import FileImport
 from corpus.errors import BadInput
 from corpus.importing.options import ImportOptions
 from corpus.models import Collection
-from judges.models import JudgeVersion
-from judges.panels.offline_panel import JUDGE_NOTHING, OFFLINE
 
 # HTMX stops polling at this status.
 STOP_POLLING = 286
@@ -142,15 +140,7 @@ def control_import(request: HttpRequest, scope: Scope, file_import: int, act: st
 
 def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: ActionForm) -> HttpResponse:
     """Render the page, or for HTMX the part that changes until the job is over."""
-    # Without a model that can judge, the offline judges are the first choice.
-    online = JudgeVersion.objects.filter(is_current=True).exclude(provider__in=[OFFLINE, *JUDGE_NOTHING])
-    context: dict[str, Any] = {
-        "scope": scope,
-        "form": form,
-        "offline": OFFLINE,
-        "has_models": online.exists(),
-        **build_import_page(row),
-    }
+    context: dict[str, Any] = {"scope": scope, "form": form, **build_import_page(row)}
     if request.headers.get("HX-Request") and request.method == "GET":
         response = render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
         # The page was rendered before the files were recognised, so it must be loaded again.

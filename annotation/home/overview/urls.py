@@ -17,6 +17,7 @@ site_urls = [
 
 collection_urls = [
     path("", views.collection_home, name="collection"),
+    path("judge-by-hand/", views.judge_by_hand, name="start_by_hand"),
     path("settings/", settings.settings, name="settings"),
     path("settings/costs/", settings.cost_settings, name="cost_settings"),
     path("settings/experiment-arms/", settings.arm_settings, name="arm_settings"),

@@ -2,19 +2,29 @@
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from actions.services import Actor
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, SiteScope, action
+from annotation.data.bulk.options import ActOptions
+from annotation.data.bulk.services import MOST, plan_act, run_act
 from annotation.data.forms import CollectionForm
+from annotation.data.imports.importing import import_files
+from annotation.data.imports.views import FilesForm
 from annotation.home.overview.collection import build_dashboard
 from annotation.home.overview.overview import collection_overview, list_collection_cards, own_work
+from annotation.models import Role
+from annotation.people.accounts.members import add_member, first_pair_url
 from annotation.quality.label_quality.loading import find_campaign, load_label_quality
 from annotation.work.quality_control import onboarding
 from corpus.chart_downloads import download
+from corpus.errors import BadInput
+from corpus.models import Label, Pair
 from judges.campaigns.pair_states import recent_states
 from judges.campaigns.selectors import campaign_status, collection_status
 
@@ -31,16 +41,43 @@ def site_home(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @action("own-site")
 @require_http_methods(["GET", "POST"])
 def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Show the form of a new collection; POST creates it."""
-    form = CollectionForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    """Show the form of a new collection; POST creates it, with its maker as member, and begins to import its files."""
+    is_sent = request.method == "POST"
+    form = CollectionForm(request.POST if is_sent else None)
+    files_form = FilesForm(request.POST, request.FILES) if is_sent else FilesForm()
+    if is_sent and form.is_valid() and files_form.is_valid():
         with transaction.atomic():
             collection = form.save()
             record(scope, "collection.made", collection)
-        messages.success(request, _("Collection created. Next: import documents and queries."))
+            add_member(user=scope.user, collection=collection, role=Role.ADMIN, by=scope.user)
+        if not files_form.cleaned_data["files"]:
+            messages.success(request, _("Collection created. Next: import documents and queries."))
+            return redirect("import", collection.name)
+        try:
+            row = import_files(collection, scope.user, files_form.cleaned_data["files"])
+            return redirect("file_import", collection.name, row.number)
+        except BadInput as error:
+            messages.error(request, _("Collection created without files: %(reason)s") % {"reason": error})
+            return redirect("import", collection.name)
+    context = {"scope": scope, "form": form, "files_form": files_form}
+    return render(request, "dashboard/new.html", context, status=422 if is_sent else 200)
+
+
+@action("admin")
+@require_POST
+def judge_by_hand(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Send pairs without a label to people, of whom the visitor becomes one, and open the judging page."""
+    collection = scope.collection
+    unlabelled = Pair.objects.filter(~Exists(Label.objects.filter(pair=OuterRef("pk"), aspect=None)))
+    pairs = list(unlabelled.filter(collection=collection).order_by("pk").values_list("pk", flat=True)[:MOST])
+    try:
+        if scope.membership is None:
+            add_member(user=scope.user, collection=collection, role=Role.ADMIN, by=scope.user)
+        run_act(Actor.of(scope), plan_act(collection=collection, kind="send", pairs=pairs, by=scope.user), ActOptions())
+    except BadInput as error:
+        messages.error(request, str(error))
         return redirect("collection", collection.name)
-    status = 422 if form.is_bound else 200
-    return render(request, "dashboard/new.html", {"scope": scope, "form": form}, status=status)
+    return redirect(first_pair_url(collection))
 
 
 @action("member")

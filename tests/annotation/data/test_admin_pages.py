@@ -294,7 +294,10 @@ def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
     assert "your first collection" in text(client.get("/"))
     page = text(client.post("/collections/new/", {"name": "No Spaces", "title": "Kept", "grades": 1}))
     assert 'value="Kept"' in page
-    assert client.post("/collections/new/", {"name": "birds", "title": "Birds", "grades": 1})["Location"] == "/c/birds/"
+    assert (
+        client.post("/collections/new/", {"name": "birds", "title": "Birds", "grades": 1})["Location"]
+        == "/c/birds/import/"
+    )
     assert "no pairs yet" in text(client.get("/c/birds/"))
     assert Pair.objects.count() == 0
 

@@ -139,6 +139,7 @@ LEFT: dict[str, Act] = {
     "control_web_search": Act(
         "import.web-control", path=lambda world: f"/c/birds/import/web/{world.web_search.number}/cancel/"
     ),
+    "start_by_hand": Act("pairs.sent"),
     "qrels": Act("qrels.made", data={"what": "original"}),
     "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),
     "control_suite": Act("suite.deleted", "owner", path=lambda world: f"/suites/{world.suite.pk}/delete/"),
@@ -191,7 +192,7 @@ ELSEWHERE = {
     "aspects_sample", "send_pairs", "judge_outputs", "adjudicate_undo", "end_session",
     "account_reset_password_from_key", "mfa_authenticate", "mfa_activate_totp",
     "mfa_deactivate_totp", "mfa_generate_recovery_codes", "provider_disconnect",
-    "openid_connect_login", "invitation_provider",
+    "openid_connect_login", "invitation_provider", "first_owner",
 }  # fmt: skip
 """Acts that take several steps: tests of their own take them and look into the log."""
 

@@ -61,7 +61,7 @@ def test_a_csv_is_imported_and_judged_offline_in_six_clicks_from_the_start_page(
         page.get_by_label("Files").click()
     chooser.value.set_files(csv_files(tmp_path))
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_role("button", name="Judge offline").click()
+    page.get_by_role("button", name="Try offline").click()
     page.get_by_role("button", name="Start now").click()
     page.wait_for_url("**/c/books/")
     assert page.evaluate("sessionStorage.clicks") == "6"

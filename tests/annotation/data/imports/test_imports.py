@@ -66,7 +66,7 @@ def test_csv_files_are_recognised_checked_and_imported(charlie: Client, var: Pat
     row = start(charlie, row)
     assert row.is_imported and contents() == [2, 1, 1, 0]
     shown = page(charlie, row)
-    assert "Judge offline" in shown and "refused" not in shown
+    assert "Try offline" in shown and "refused" not in shown
     assert not Upload.objects.exists() and not list((var / "uploads" / "birds").iterdir())
     entry = AuditEntry.objects.get(act="import.files")
     assert entry.details == {"files": ["docs.csv", "queries.csv", "pairs.csv"], "number": row.number}
