@@ -34,9 +34,14 @@ def resolve_pairs(pair_ids: Iterable[int]) -> int:
     # committed, and two writers never deadlock.
     if not (pairs := list(pair_ids)):
         return 0
-    execute(LOCK_PAIRS, pairs=pairs)
+    lock_pairs(pairs)
     (count,) = fetch_row(RESOLVE, pairs=pairs)
     return int(count)
+
+
+def lock_pairs(pair_ids: Iterable[int]) -> None:
+    """Lock pairs until the transaction ends, in the order of their ids."""
+    execute(LOCK_PAIRS, pairs=list(pair_ids))
 
 
 # The assessor of the gold labels by this collection's own experts.

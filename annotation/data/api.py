@@ -1,14 +1,19 @@
 """Queries, documents, pairs and judgments of a collection, and its settings."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+import ninja
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from ninja import Router, Schema
+from ninja import Field, Router, Schema
+from pydantic import create_model
 
 from actions.services import Actor
+from annotation.data.pair_filters import NAMES as TITLES
+from annotation.data.pair_filters import PairFilters
+from annotation.data.pairs import get_campaign, matching_pairs
 from annotation.work.settings import guidelines, services
 from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
@@ -51,6 +56,13 @@ class PairOut(Schema):
     grade: int | None
     origin: str | None
     teacher_score: float | None
+
+
+TEXT = "%s, as in the address of the table of pairs."
+FILTERS: dict[str, Any] = {
+    key: (str, Field("", max_length=200, description=TEXT % title)) for key, title in TITLES.items()
+}
+PairFiltersIn: Any = create_model("PairFiltersIn", __base__=Schema, **FILTERS)
 
 
 class JudgmentOut(Schema):
@@ -121,9 +133,20 @@ def _show_text(row: Query | Document, schema: type[Schema]) -> dict[str, Any]:
 
 
 @router.get("/collections/{slug:name}/pairs", auth=may("admin"), response=Page[PairOut])
-def list_pairs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
-    """List the pairs with their labels."""
-    return page_of(_pairs(request), after, limit, _show_pair)
+def list_pairs(
+    request: HttpRequest,
+    name: str,
+    filters: Annotated[PairFiltersIn, ninja.Query()],
+    after: Cursor = 0,
+    limit: Limit = 100,
+) -> Any:
+    """List the pairs with their labels; with filters, the pairs that the table of pairs shows with them."""
+    rows, collection = _pairs(request), scope_of(request).collection
+    table = PairFilters.read(filters.model_dump())
+    if table.is_set:
+        matches = matching_pairs(collection, table, campaign=get_campaign(collection, table.campaign))
+        rows = rows.filter(pk__in=matches.order_by().values("pk"))
+    return page_of(rows, after, limit, _show_pair)
 
 
 @router.get("/collections/{slug:name}/pairs/{number}", auth=may("admin"), response=PairOut)

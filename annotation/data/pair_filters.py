@@ -1,5 +1,6 @@
 """Filters and order of the list of pairs, as the URL and saved views carry them."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -9,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from annotation.quality.policies.rules import HUMAN, LARA
 from corpus.models import Item
 from judges.campaigns.options import JUDGING
+from judges.domain.audits import route_of
 from judges.domain.routing import ORIGINS as ROUTES
 
 STATES = [
@@ -26,7 +28,8 @@ STATES = [
     ("new", gettext_lazy("in no campaign")),
 ]
 ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA, *ROUTES.values()]
-WITHOUT_CONTROL = ("campaign", "verdict", "round", "route", "cross", "a", "b", "cell", "sort")
+WITHOUT_CONTROL = ("verdict", "round", "route", "cross", "a", "b", "cell", "sort")
+IN_BAR = ("q", "state", "label", "origin")  # Filters with a control in the bar; the others are behind "More filters".
 NAMES = {
     "q": gettext_lazy("Search"),
     "state": gettext_lazy("State"),
@@ -35,10 +38,16 @@ NAMES = {
     "verdict": gettext_lazy("Verdict"),
     "round": gettext_lazy("Agreed in round"),
     "route": gettext_lazy("Audit of route"),
+    "stratum": gettext_lazy("Route"),
     "cross": gettext_lazy("Debate and ensemble"),
     "origin": gettext_lazy("Label from"),
     "gold": gettext_lazy("Reference"),
     "campaign": gettext_lazy("Campaign"),
+    "person": gettext_lazy("Judged by"),
+    "since": gettext_lazy("Judged from"),
+    "until": gettext_lazy("Judged until"),
+    "comment": gettext_lazy("Comment"),
+    "flag": gettext_lazy("Flag"),
     "a": gettext_lazy("First assessor"),
     "b": gettext_lazy("Second assessor"),
     "cell": gettext_lazy("Grades"),
@@ -48,6 +57,8 @@ VALUES: dict[str, dict[str, Any]] = {
     "reason": dict(Item.Reason.choices),
     "label": {"none": gettext_lazy("none yet")},
     "gold": {"yes": gettext_lazy("has a grade"), "no": gettext_lazy("has none")},
+    "comment": {"yes": gettext_lazy("with a comment")},
+    "flag": {"yes": gettext_lazy("flagged by a person")},
 }
 
 
@@ -56,11 +67,16 @@ COLUMNS = {
     "query": (gettext_lazy("Query"), False),
     "document": (gettext_lazy("Document"), False),
     "state": (gettext_lazy("State"), False),
-    "label": (gettext_lazy("Label"), True),
+    "label": (gettext_lazy("Label"), False),
     "origin": (gettext_lazy("From"), False),
-    "gold": (gettext_lazy("Reference"), True),
+    "gold": (gettext_lazy("Reference"), False),
     "priority": (gettext_lazy("Priority"), True),
+    "people": (gettext_lazy("People"), False),
+    "judged": (gettext_lazy("Judged"), False),
 }
+ALWAYS = ("query", "document")  # Columns that every person sees.
+UNSORTED = ("people", "judged")
+USUAL = ("state", "label", "origin", "gold", "priority")  # Columns of a person who has chosen none.
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,15 @@ class PairFilters:
     origin: str = ""
     gold: str = ""
     campaign: str = ""
+    # Pairs that were labelled by this route (Work.stratum).
+    stratum: str = ""
+    # A username. This, the days and the comment are those of one current judgment by a person; with `flag`, of a flag.
+    person: str = ""
+    # Days of judgments, inclusive: 2026-11-30.
+    since: str = ""
+    until: str = ""
+    comment: str = ""
+    flag: str = ""
     a: str = ""
     b: str = ""
     cell: str = ""
@@ -107,35 +132,55 @@ class PairFilters:
         return [
             {
                 "name": gettext(str(name)),
-                "value": str(VALUES.get(key, {}).get(value, value)),
+                "value": describe_route(value) if key == "stratum" else str(VALUES.get(key, {}).get(value, value)),
                 "without": self.query(**{key: ""}),
             }
             for key, name in NAMES.items()
             if (value := getattr(self, key))
         ]
 
-    @property
-    def headings(self) -> list[dict[str, Any]]:
-        """Columns of the table, each with its present direction (for aria-sort).
+    def headings(self, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the columns of the table, each with its present direction (for aria-sort).
 
-        `query` is the query string of its link, which sorts by the column or, where it is sorted, reverses the order.
+        `query` is the query string of its link, which sorts by the column or, where it is sorted, reverses the order;
+        empty where the table cannot be sorted by it.
         """
-        columns = []
-        for key, (title, is_number) in COLUMNS.items():
+        headings = []
+        for key in (*ALWAYS, *columns):
+            title, is_number = COLUMNS[key]
             direction = {key: "ascending", f"-{key}": "descending"}.get(self.sort, "")
             following = f"-{key}" if direction == "ascending" else key
-            columns.append(
+            headings.append(
                 {
                     "key": key,
                     "title": str(title),
                     "is_number": is_number,
                     "direction": direction,
-                    "query": self.query(sort=following),
+                    "query": "" if key in UNSORTED else self.query(sort=following),
                 }
             )
-        return columns
+        return headings
+
+    @property
+    def behind_more(self) -> int:
+        """Number of filters in use that have a control behind "More filters"."""
+        return sum(bool(getattr(self, key)) for key in NAMES if key not in IN_BAR and key not in WITHOUT_CONTROL)
 
     @property
     def is_set(self) -> bool:
         """True if any filter is in use."""
         return bool(self.query(sort=""))
+
+
+def describe_route(key: str) -> str:
+    """Return a route in words; a text that is no route's key as it is."""
+    try:
+        return route_of(key).description
+    except ValueError:
+        return key
+
+
+def choose_columns(names: Iterable[str]) -> list[str]:
+    """Return the columns of the table beside query and document that are among `names`, in the table's order."""
+    names = set(names)
+    return [key for key in COLUMNS if key in names and key not in ALWAYS]

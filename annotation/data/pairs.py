@@ -1,31 +1,39 @@
 """The list of pairs: those that match the filters of the URL, and a page of them with their states."""
 
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from datetime import time as clock
 from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.agreement.grade_matrix import pairs_where
-from annotation.data.pair_filters import PairFilters
+from annotation.data.pair_filters import USUAL, PairFilters, choose_columns, describe_route
 from annotation.data.pair_order import FIRST_PAGE, PageKey, list_keys
-from annotation.models import Assignment
+from annotation.models import Assignment, User
 from annotation.quality.policies.cells import of_cell
 from annotation.work.queue.skipped import skipped_by_all
 from annotation.work.queue.statements import one_array
 from corpus.labels import reference_grades
 from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
 from corpus.models.search import DocumentTerms
+from corpus.numbered import numbered_or_404
 from corpus.search import full_text
 from judges.campaigns.pair_states import PairState, states_of
 from judges.models import Audit, Campaign, Work
+from store.sql import fetch_rows, read_sql
 
 PAGE = 50
 COUNTED = 1000  # Totals are exact up to here; beyond, "more than".
 LISTED_DOCUMENTS = 20_000  # Up to this many matching documents, pairs are looked up by the documents' ids.
 ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLED})
 PEOPLES = [PairState.OPEN.value, PairState.SETTLED.value]
+CHOICES = read_sql(__file__, "list_choices")
 # Each value twice: null matches every pair.
 IN_STATE = """
 SELECT pair FROM pair_states(ARRAY[%s::bigint])
@@ -35,7 +43,12 @@ WHERE (%s::text[] IS NULL OR state = ANY(%s)) AND (%s::text IS NULL OR reason = 
 
 
 def load_page(
-    collection: Collection, filters: PairFilters, *, campaign: Campaign | None, key: PageKey = FIRST_PAGE
+    collection: Collection,
+    filters: PairFilters,
+    *,
+    campaign: Campaign | None,
+    key: PageKey = FIRST_PAGE,
+    columns: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Load a page in a fixed number of statements, with states in a campaign or (None) in the whole collection."""
     matches = matching_pairs(collection, filters, campaign=campaign)
@@ -45,7 +58,7 @@ def load_page(
     earlier, later = (more, True) if key.backwards else (key.pair > 0, more)
     total = matches.order_by()[: COUNTED + 1].count()
     return {
-        "rows": load_rows([pk for pk, _ in keys], collection, campaign, requested_state=filters.state),
+        "rows": load_rows([pk for pk, _ in keys], collection, campaign, requested_state=filters.state, columns=columns),
         "before": _write_key("before", keys[0]) if keys and earlier else "",
         "after": _write_key("after", keys[-1]) if keys and later else "",
         "total": total,
@@ -70,6 +83,9 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         pairs = pairs.filter(pk__in=one_array(cell))
     elif not filters.gold:
         pairs = pairs.filter(is_candidate=True)
+    if filters.stratum:
+        of_campaigns = {"campaign": campaign} if campaign else {"campaign__collection": collection}
+        pairs = pairs.filter(pk__in=Work.objects.filter(stratum=filters.stratum, **of_campaigns).values("pair"))
     if filters.route:
         audits = Audit.objects.filter(stratum=filters.route, campaign__collection=collection)
         pairs = pairs.filter(pk__in=(audits.filter(campaign=campaign) if campaign else audits).values("pair"))
@@ -91,7 +107,29 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         _state_condition(collection, filters, campaign),
         of_cell(campaign, filters.cross),
         by_label,
+        _judged_condition(collection, filters),
     )
+
+
+def get_campaign(collection: Collection, number: str) -> Campaign | None:
+    """Return the campaign of a number; None for no number: the whole collection. Raises Http404."""
+    return numbered_or_404(Campaign.objects, collection, number, _("Campaign not found.")) if number else None
+
+
+def columns_of(user: User) -> list[str]:
+    """Return the columns that a person sees in the table beside query and document."""
+    return choose_columns(user.display.get("pair_columns", USUAL))
+
+
+def list_choices(collection: Collection, campaign: Campaign | None) -> dict[str, list[tuple[str, str]]]:
+    """Return what filters offer, as (value, words): campaigns, the newest first, people, and routes of labels."""
+    rows = fetch_rows(CHOICES, collection=collection.pk, campaign=campaign and campaign.pk)
+    campaigns = {int(number): policy for kind, number, policy in rows if kind == "campaign"}
+    return {
+        "campaigns": [(str(number), campaigns[number]) for number in sorted(campaigns, reverse=True)],
+        "people": [(name, name) for name in sorted(name for kind, name, _rest in rows if kind == "person")],
+        "routes": [(key, describe_route(key)) for key in sorted(key for kind, key, _rest in rows if kind == "route")],
+    }
 
 
 def _query_condition(collection: Collection, q: str) -> Q:
@@ -114,6 +152,32 @@ def _document_condition(collection: Collection, q: str) -> Q:
             # With so many matches a walk over pairs by their key soon fills the page.
             return Q(Exists(matches.filter(document=OuterRef("document"))))
     return Q(document__in=one_array(documents)) if documents else Q(pk__in=[])
+
+
+def _judged_condition(collection: Collection, filters: PairFilters) -> Q:
+    """Return the condition of pairs that a person judged, or with `flag` flagged, in this way."""
+    if not (filters.person or filters.since or filters.until or filters.comment or filters.flag):
+        return Q()
+    if filters.comment not in ("", "yes") or filters.flag not in ("", "yes"):
+        return Q(pk__in=[])
+    time, comment, member = (
+        ("ended_at", "flag_note", "membership") if filters.flag else ("created_at", "comment", "assessor__membership")
+    )
+    condition = ~Q(**{comment: ""}) if filters.comment else Q()
+    if filters.person:
+        condition &= Q(**{f"{member}__user__username": filters.person})
+    for name, lookup in (("since", "gte"), ("until", "lt")):
+        if text := getattr(filters, name):
+            try:
+                day = date.fromisoformat(text) + timedelta(days=lookup == "lt")
+            except (ValueError, OverflowError):
+                return Q(pk__in=[])
+            condition &= Q(**{f"{time}__{lookup}": timezone.make_aware(datetime.combine(day, clock.min))})
+    if filters.flag:
+        flags = Assignment.objects.filter(condition, flagged=True, item__collection=collection)
+        return Q(pk__in=flags.values("item__pair"))
+    people = CurrentJudgment.objects.filter(assessor__collection=collection, assessor__kind=Assessor.Kind.PERSON)
+    return Q(pk__in=people.filter(condition, aspect=None).values("pair"))
 
 
 def _state_condition(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> Q:
@@ -149,9 +213,14 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
 
 
 def load_rows(
-    pairs: list[int], collection: Collection, campaign: Campaign | None, *, requested_state: str = ""
+    pairs: list[int],
+    collection: Collection,
+    campaign: Campaign | None,
+    *,
+    requested_state: str = "",
+    columns: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Load the table's rows, in the order of `pairs`, in five statements.
+    """Load the table's rows, in the order of `pairs`, in five statements, or six where `columns` name people or times.
 
     A pair's state is its task's where people have it and where `requested_state` is a task's state.
     """
@@ -159,9 +228,9 @@ def load_rows(
         "pk",
         "query__external_id",
         "document__external_id",
-        query_text=Left("query__text", 200),
-        title=Left("document__title", 120),
-        text=Left("document__text", 200),
+        query_text=Left("query__text", 300),
+        title=Left("document__title", 300),
+        text=Left("document__text", 300),
     )
     texts: dict[int, dict[str, Any]] = {row["pk"]: dict(row) for row in rows}
     items = {item.pair_id: item for item in _items_in_state(requested_state).filter(pair__in=pairs).order_by("pk")}
@@ -175,12 +244,18 @@ def load_rows(
             states[pair] = (item.state, item.reason)
     labels = {label.pair_id: label for label in Label.objects.filter(pair__in=pairs, aspect=None)}
     gold = reference_grades(collection, pairs)
+    judged: dict[int, tuple[list[str], datetime]] = {}
+    if {"people", "judged"} & set(columns):
+        people = CurrentJudgment.objects.filter(pair__in=pairs, aspect=None, assessor__kind=Assessor.Kind.PERSON)
+        for pair, name, at in people.order_by("pk").values_list("pair", "assessor__name", "created_at"):
+            names, latest = judged.get(pair, ([], at))
+            judged[pair] = (names if name in names else [*names, name], max(latest, at))
     table = []
     for pk in pairs:
         state, reason = states.get(pk, ("new", ""))
         task, label = items.get(pk), labels.get(pk)
         is_waiting = task is not None and task.state in (Item.State.OPEN, Item.State.CONFLICT)
-        row = {
+        row: dict[str, Any] = {
             "state": state,
             "reason": reason,
             "grade": label.grade if label else None,
@@ -188,6 +263,7 @@ def load_rows(
             "gold": gold.get(pk),
             "priority": task.priority if task and is_waiting else None,
         }
+        row["people"], row["judged"] = judged.get(pk, ([], None))
         table.append(texts[pk] | row)
     return table
 

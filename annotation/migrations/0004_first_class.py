@@ -1,6 +1,7 @@
-"""Retakes of the qualification test, quotas and deadlines of members, explanations of gold; readers of inboxes."""
+"""Retakes of the qualification test, quotas and deadlines of members, explanations of gold; readers of inboxes; notes on pairs."""
 
 import django.db.models.deletion
+import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
@@ -66,5 +67,34 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('user', 'collection'), name='inbox_reader_once')],
             },
+        ),
+        migrations.CreateModel(
+            name='PairNote',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField()),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('pair', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='corpus.pair')),
+                ('written_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+        ),
+        migrations.AddField(
+            model_name='bulkact',
+            name='note',
+            field=models.TextField(blank=True, db_default='', default='', help_text='Comment of the judgments that it wrote.'),
+        ),
+        migrations.AlterField(
+            model_name='bulkact',
+            name='kind',
+            field=models.CharField(choices=[('send', 'Send to people'), ('reassign', 'Reassign'), ('priority', 'Set priority'), ('exclude', 'Exclude judgments'), ('reinstate', 'Reinstate judgments'), ('label', 'Set label'), ('export', 'Export pairs')], max_length=9),
+        ),
+        migrations.AlterField(
+            model_name='bulkact',
+            name='option',
+            field=models.CharField(blank=True, help_text='The priority, the grade, the format of the file, or to whom: anyone, or a membership.', max_length=20),
+        ),
+        migrations.AddIndex(
+            model_name='assignment',
+            index=models.Index(condition=models.Q(('flagged', True)), fields=['item'], name='assignment_flagged'),
         ),
     ]

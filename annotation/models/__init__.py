@@ -221,6 +221,7 @@ class Assignment(models.Model):
             models.Index(fields=["lease_until"], name="assignment_expiry", condition=Q(state="open")),
             models.Index(fields=["membership", "-ended_at"], name="assignment_history"),
             models.Index(fields=["membership"], name="assignment_skipped", condition=Q(state="skipped")),
+            models.Index(fields=["item"], name="assignment_flagged", condition=Q(flagged=True)),
         ]
 
     def __str__(self) -> str:

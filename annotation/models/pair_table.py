@@ -1,4 +1,4 @@
-"""Models of the table of pairs: saved views and bulk acts."""
+"""Models of the table of pairs: saved views, bulk acts and notes."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import User
-from corpus.models import NUMBER, Collection, Numbered
+from corpus.models import NUMBER, Collection, Numbered, Pair
 
 
 class SavedView(models.Model):
@@ -34,6 +34,7 @@ class BulkAct(Numbered):
         PRIORITY = "priority", _("Set priority")
         EXCLUDE = "exclude", _("Exclude judgments")
         REINSTATE = "reinstate", _("Reinstate judgments")
+        LABEL = "label", _("Set label")
         EXPORT = "export", _("Export pairs")
 
     class State(models.TextChoices):
@@ -49,8 +50,9 @@ class BulkAct(Numbered):
     option = models.CharField(
         max_length=20,
         blank=True,
-        help_text="The priority, the format of the file, or to whom: anyone, or a membership.",
+        help_text="The priority, the grade, the format of the file, or to whom: anyone, or a membership.",
     )
+    note = models.TextField(blank=True, default="", db_default="", help_text="Comment of the judgments that it wrote.")
     affected = models.PositiveIntegerField(default=0, help_text="Pairs that the act changed, or exported.")
     changes = models.JSONField(default=dict, help_text="What undo needs (annotation.data.bulk.kinds).")
     made_by = models.ForeignKey(User, models.PROTECT, related_name="+")
@@ -70,3 +72,15 @@ class BulkAct(Numbered):
     def size(self) -> int:
         """Number of pairs that were selected."""
         return len(self.pairs)
+
+
+class PairNote(models.Model):
+    """A note that an admin wrote on a pair, for the other admins."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="notes")
+    written_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    text = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}: {self.text[:40]}"

@@ -1,8 +1,9 @@
-"""Names of grades; whether a collection has the Lab; the format of documents and answers, and their HTML."""
+"""Names of grades; whether a collection has the Lab; the format of documents and answers, and their HTML; two indexes."""
 
 from pathlib import Path
 
 import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
 from django.db import migrations, models
 
 LAB = "The menu has the pages for research (config.navigation.LAB)."
@@ -71,4 +72,16 @@ class Migration(migrations.Migration):
         ),
         # The view of the tasks' texts gets two columns, behind those that it has.
         migrations.RunSQL(VIEW, UNDO),
+        migrations.AddIndex(
+            model_name="judgment",
+            index=django.contrib.postgres.indexes.BrinIndex(
+                autosummarize=True, fields=["created_at"], name="judgment_time"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="judgment",
+            index=models.Index(
+                condition=models.Q(("comment", ""), _negated=True), fields=["pair"], name="judgment_commented"
+            ),
+        ),
     ]

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -178,6 +179,11 @@ class Judgment(models.Model):
                 nulls_distinct=False,
                 name="judgment_import_once",
             ),
+        ]
+        indexes = [
+            # Rows come in the order of their time, so the ranges of blocks find a day at no cost to a judgment.
+            BrinIndex(fields=["created_at"], name="judgment_time", autosummarize=True),
+            models.Index(fields=["pair"], name="judgment_commented", condition=~Q(comment="")),
         ]
         triggers = append_only.TRIGGERS
 

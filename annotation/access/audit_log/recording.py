@@ -98,6 +98,8 @@ ACTS = {
     "pairs.prioritised": _("set the priority of selected pairs"),
     "pairs.excluded": _("excluded the judgments of selected pairs"),
     "pairs.reinstated": _("reinstated the judgments of selected pairs"),
+    "pairs.labelled": _("set the label of pairs"),
+    "pairs.noted": _("wrote a note on a pair"),
     "pairs.exported": _("exported selected pairs"),
     "pairs.undone": _("undid a bulk action"),
     "skipped.handed-over": _("sent skipped items to adjudicators"),

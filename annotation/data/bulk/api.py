@@ -36,7 +36,7 @@ LINES: dict[str, Any] = {
 class PairActIn(RequestBody):
     """An act on pairs, which is carried out once it is run."""
 
-    kind: Literal["send", "reassign", "priority", "exclude", "reinstate", "export"]
+    kind: Literal["send", "reassign", "priority", "exclude", "reinstate", "label", "export"]
     pairs: list[Annotated[int, Field(ge=1, lt=1 << 63)]] = Field(
         min_length=1, max_length=services.MOST, description="Their numbers; those of other collections are left out."
     )

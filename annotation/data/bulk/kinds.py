@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from annotation.data.bulk import judgment_acts, queue_acts, reassigning
+from annotation.data.bulk import judgment_acts, label_acts, queue_acts, reassigning
 from annotation.models.pair_table import BulkAct
 from corpus.models import Collection
 from store.sql import fetch_row
@@ -36,6 +36,7 @@ class BulkKind:
     option_title: Any = ""
     choices: Callable[[BulkAct], Mapping[str, Any]] | None = None
     lasting: str = ""  # The option with which an act cannot be undone.
+    takes_note: bool = False  # The judgments that it writes have a comment.
 
     def options_of(self, act: BulkAct) -> Mapping[str, Any]:
         """Return the options of an act; empty: there is no choice."""
@@ -122,6 +123,21 @@ KINDS: dict[str, BulkKind] = {
         _count_pairs(judgment_acts.excluded_judgments),
         judgment_acts.reinstate_pairs,
         undo=judgment_acts.exclude_reinstated,
+    ),
+    Kind.LABEL: BulkKind(
+        "pairs.labelled",
+        _(
+            "Your grade becomes the label of each pair, in your name and as an adjudication: it takes precedence over "
+            "judges and people, also over what they say later. Earlier judgments stay in the history, and tasks that "
+            "wait for people stay in the queue."
+        ),
+        "",
+        lambda collection, pairs: max(label_acts.count_grades(collection, pairs).values()),
+        label_acts.set_labels,
+        undo=label_acts.withdraw_labels,
+        option_title=_("Label"),
+        choices=label_acts.describe_grades,
+        takes_note=True,
     ),
     Kind.EXPORT: BulkKind(
         "pairs.exported",

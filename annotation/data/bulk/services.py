@@ -64,9 +64,10 @@ def run_act(actor: Actor, act: BulkAct, options: ActOptions) -> BulkAct:
     if choices and options.option not in choices:
         raise BadInput(_("Choose one of the options."))
     planned.option = options.option if choices else ""
+    planned.note = options.note if kind.takes_note else ""
     planned.affected, planned.changes = kind.run(planned)
     planned.state, planned.done_at = State.DONE, timezone.now()
-    planned.save(update_fields=["option", "affected", "changes", "state", "done_at"])  # not the selected pairs
+    planned.save(update_fields=["option", "note", "affected", "changes", "state", "done_at"])  # not the selected pairs
     return planned
 
 

@@ -16,11 +16,12 @@ from annotation.data.bulk.kinds import KINDS
 from annotation.data.bulk.options import ActOptions
 from annotation.data.bulk.reassigning import ANYONE
 from annotation.data.pair_filters import PairFilters
-from annotation.data.pairs import matching_pairs
-from annotation.data.views.pairs import get_campaign, render_pairs
+from annotation.data.pairs import get_campaign, matching_pairs
+from annotation.data.views.pairs import render_pairs
 from annotation.models import Membership
 from annotation.models.pair_table import BulkAct
 from corpus.errors import BadInput
+from corpus.labels import name_grade
 
 SHOWN = 50
 
@@ -62,8 +63,13 @@ def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
     members = Membership.objects.filter(pk__in=[option for option in options.values() if option.isdecimal()])
     names = {str(pk): name for pk, name in members.values_list("pk", "user__username")} | {ANYONE: _("anyone")}
     label = _("to %(who)s")
-    recipients = {act: label % {"who": names[option]} for act, option in options.items() if option in names}
-    return {act.pk: recipients.get(act.pk) or KINDS[act.kind].options.get(act.option, "") for act in acts}
+    titles = {act: label % {"who": names[option]} for act, option in options.items() if option in names}
+    titles |= {
+        act.pk: name_grade(int(act.option), act.collection.grades, act.collection.grade_names)
+        for act in acts
+        if act.kind == BulkAct.Kind.LABEL and act.option
+    }
+    return {act.pk: titles.get(act.pk) or KINDS[act.kind].options.get(act.option, "") for act in acts}
 
 
 @action("admin")
@@ -86,7 +92,7 @@ def run_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponseB
     """Carry out a planned act; an export returns its file."""
     act = selectors.find_act(scope.collection, bulk, scope.user)
     try:
-        options = ActOptions.read({"option": request.POST.get("option", "")})
+        options = ActOptions.read({name: request.POST.get(name, "") for name in ("option", "note")})
         done = services.run_act(Actor.of(scope), act, options)
     except BadInput as error:
         return _render_act(request, scope, act, str(error))

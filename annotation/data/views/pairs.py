@@ -1,5 +1,7 @@
 """Pages of pairs: the table with its saved views, one pair in detail, and the grades of two assessors."""
 
+from urllib.parse import urlsplit
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -12,21 +14,20 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
 from annotation.agreement.views import explain_failure, quality_address
-from annotation.data import pair_detail, saved_views
 from annotation.data import pairs as listing
+from annotation.data import saved_views
 from annotation.data import two_assessors as crossing
-from annotation.data.pair_filters import ORIGINS, STATES, PairFilters
+from annotation.data.pair_filters import ALWAYS, COLUMNS, ORIGINS, STATES, PairFilters, choose_columns
 from annotation.data.pair_order import PageKey
+from annotation.models import User
 from annotation.models.pair_table import BulkAct, SavedView
 from annotation.work.judging.document import allow_images
 from annotation.work.queue import skipped
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
-from corpus.models import Collection, Item, Pair
-from corpus.numbered import numbered_or_404
+from corpus.models import Item
 from corpus.search import full_text
 from jobs.background import is_unfinished
-from judges.models import Campaign
 
 
 @action("admin")
@@ -39,15 +40,16 @@ def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
 def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, problem: str = "") -> HttpResponse:
     """Render the table of a query string. `problem`: why a form on the page was refused."""
     filters = PairFilters.read(query)
-    campaign = get_campaign(scope.collection, filters.campaign)
+    campaign = listing.get_campaign(scope.collection, filters.campaign)
     # The page begins after or before a pair, by its id and sort value.
     key = PageKey()
     for name in ("before", "after"):
         text = query.get(name, "")
         if text.isdecimal() and len(text) <= 18:
             key = PageKey(int(text), query.get("key", "")[:300], backwards=name == "before")
+    columns = listing.columns_of(scope.user)
     try:
-        page = listing.load_page(scope.collection, filters, campaign=campaign, key=key)
+        page = listing.load_page(scope.collection, filters, campaign=campaign, key=key, columns=columns)
     except BadInput as error:
         raise Http404(str(error)) from error
     context = {
@@ -63,19 +65,31 @@ def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, proble
         "grades": range(scope.collection.grades + 1),
         "origins": ORIGINS,
         "bulk_kinds": BulkAct.Kind.choices,
+        "columns": columns,
+        "headings": filters.headings(columns),
         "is_fragment": bool(request.headers.get("HX-Request")),
     }
-    template = "data/_pair_list.html" if context["is_fragment"] else "data/pairs.html"
-    return render(request, template, context, status=422 if problem else 200)
+    if context["is_fragment"]:
+        return render(request, "data/_pair_list.html", context)
+    context |= {
+        "choices": listing.list_choices(scope.collection, campaign),
+        "all_columns": [(key, title) for key, (title, _is_number) in COLUMNS.items() if key not in ALWAYS],
+    }
+    response = render(request, "data/pairs.html", context, status=422 if problem else 200)
+    # Documents are shown in the panel beside the table.
+    return allow_images(response, scope.collection.document_format)
 
 
 @action("admin")
-@require_GET
-def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
-    """Show one pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
-    row = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
-    context = {"scope": scope, "pair": row, "evidence": pair_detail.load_pair_detail(row)}
-    return allow_images(render(request, "data/pair.html", context), scope.collection.document_format)
+@require_POST
+def set_columns(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show a column of the table to the person, or hide it, in every collection; HTMX gets the table."""
+    columns = choose_columns({request.POST.get("column", "")} ^ set(listing.columns_of(scope.user)))
+    scope.user.display = {**scope.user.display, "pair_columns": columns}
+    User.objects.filter(pk=scope.user.pk).update(display=scope.user.display)
+    if request.headers.get("HX-Request"):
+        return render_pairs(request, scope, QueryDict(urlsplit(request.headers.get("HX-Current-URL", "")).query))
+    return _redirect_to_table(scope, request.POST.get("query", "")[:5000])
 
 
 @action("admin")
@@ -109,11 +123,6 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
         return file
     context = {"scope": scope, "two": comparison, "filters": filters}
     return render(request, "data/differing_pairs.html", context)
-
-
-def get_campaign(collection: Collection, number: str) -> Campaign | None:
-    """Return the campaign of a number; None for no number: the whole collection. Raises Http404."""
-    return numbered_or_404(Campaign.objects, collection, number, _("Campaign not found.")) if number else None
 
 
 @action("admin")

@@ -29,7 +29,7 @@ collection_urls = [
     path("pairs/views/", pairs.save_view, name="save_view"),
     path("pairs/views/<int:view>/", pairs.change_view, name="change_view"),
     path("pairs/skipped/adjudicate/", pairs.hand_over_skipped, name="hand_over_skipped"),
-    path("pairs/<int:pair>/", pairs.pair, name="pair"),
+    path("pairs/columns/", pairs.set_columns, name="set_columns"),
 ]
 
 urlpatterns = [

@@ -85,6 +85,8 @@ LEFT: dict[str, Act] = {
     "write_evidence": Act("evidence.started", data={"write-writer": "offline-writer", "confirm": "1"}),
     "control_campaign": Act("campaign.control"),
     "undo_bulk_act": Act("pairs.undone"),
+    "act_on_pair": Act("pairs.sent", data={"kind": "send"}),
+    "write_note": Act("pairs.noted", data={"text": "Look again."}),
     "hand_over_skipped": Act("skipped.handed-over"),
     "audit_draw": Act(
         "audit.drawn",
@@ -200,6 +202,7 @@ NO_ACT = {
     "bulk_acts": "plans an act on selected pairs; carrying it out is told",
     "save_view": "a view of the table of pairs, for oneself",
     "change_view": "a view of the table of pairs, for oneself",
+    "set_columns": "columns of the table of pairs, for oneself",
     "import": "uploads files and looks at them; starting the import is told",
     "file_import": "says what the files hold; starting the import is told",
     "create_upload": "begins an upload; starting the import is told",

@@ -32,9 +32,9 @@ def plan(client: Client, act: str, **selection: object) -> str:
     return str(response["Location"])
 
 
-def do(client: Client, act: str, *, option: str = "", **selection: object) -> str:
+def do(client: Client, act: str, *, option: str = "", note: str = "", **selection: object) -> str:
     address = plan(client, act, **selection)
-    response = client.post(f"{address}run/", {"option": option})
+    response = client.post(f"{address}run/", {"option": option, "note": note})
     assert response.status_code == 302 and response["Location"] == address, response.text
     return address
 
