@@ -175,7 +175,7 @@ class PairFilters:
 def describe_route(key: str) -> str:
     """Return a route in words; a text that is no route's key as it is."""
     try:
-        return route_of(key).description
+        return route_of(key).describe()
     except ValueError:
         return key
 
