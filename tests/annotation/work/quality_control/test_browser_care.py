@@ -53,6 +53,7 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
     press(page, "1")
     assert Consent.objects.get().membership == alice
     assert "Is this document relevant to this query?" in page.locator("#desk .prose").inner_text()
+    assert violations(page) == []
     for number in range(1, 6):
         press(page, "1")
         page.wait_for_selector("#answer")
