@@ -1,0 +1,1 @@
+"""Search from the keyboard (Ctrl-K): what a person may open, found by a few letters."""

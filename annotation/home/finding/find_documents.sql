@@ -1,0 +1,25 @@
+-- The first documents of a collection with all terms of a search, or with the id that was typed. A common word is soon
+-- found in the collection's first documents, and the index would list all that have it; only for others it is asked.
+-- The inner limits keep the planner, which does not know how rare the beginning of a word is, from reading the table
+-- until it has enough. Reads only.
+WITH named AS (
+    SELECT id AS document FROM corpus_document WHERE collection_id = :collection AND external_id = :typed AND is_current
+),
+few AS MATERIALIZED (
+    SELECT id AS document FROM corpus_document WHERE collection_id = :collection AND is_current LIMIT :sample
+),
+common AS MATERIALIZED (
+    SELECT few.document FROM few JOIN corpus_documentterms t ON t.document_id = few.document
+    WHERE t.terms @@ :search::tsquery LIMIT :most
+),
+rare AS MATERIALIZED (
+    SELECT document_id AS document FROM corpus_documentterms
+    WHERE collection_id = :collection AND terms @@ :search::tsquery AND (SELECT count(*) FROM common) < :most
+    LIMIT :indexed
+),
+found AS MATERIALIZED (
+    SELECT document FROM named UNION SELECT document FROM common UNION (SELECT document FROM rare LIMIT :most)
+)
+SELECT d.external_id, left(coalesce(nullif(d.title, ''), d.text), :letters)
+FROM found JOIN corpus_document d ON d.id = found.document
+WHERE d.is_current LIMIT :most;
