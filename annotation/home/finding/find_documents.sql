@@ -6,7 +6,8 @@ WITH named AS (
     SELECT id AS document FROM corpus_document WHERE collection_id = :collection AND external_id = :typed AND is_current
 ),
 few AS MATERIALIZED (
-    SELECT id AS document FROM corpus_document WHERE collection_id = :collection AND is_current LIMIT :sample
+    SELECT id AS document FROM corpus_document WHERE collection_id = :collection AND is_current
+    ORDER BY external_id LIMIT :sample
 ),
 common AS MATERIALIZED (
     SELECT few.document FROM few JOIN corpus_documentterms t ON t.document_id = few.document

@@ -39,7 +39,8 @@ def sign_in(page, username: str, password: str = "") -> None:
 
 
 def test_times_are_in_the_browsers_zone_from_the_first_page_on(new_page):
-    with_password(make_member(make_collection("birds"), "charlie", Role.ADMIN).user)
+    birds = make_collection("birds")
+    record(with_password(make_member(birds, "charlie", Role.ADMIN).user), "settings.changed", birds, keys=["title"])
     page = new_page(timezone_id="Asia/Kathmandu")
     sign_in(page, "charlie")
     page.goto("/c/birds/audit-log/")
