@@ -19,7 +19,7 @@ from annotation.access.permissions import Scope, SiteScope, action
 from annotation.home.finding.results import Group, Result, choose
 from annotation.home.finding.selectors import find_accounts, find_collections, find_in_collection
 from annotation.work.settings.views import WORK_OPTIONS
-from config.navigation import ADMIN, GEAR, WORK
+from config.navigation import ADMIN, GEAR, LAB_ENTRY, SITE, WORK, address_of
 from corpus.access import Action
 from corpus.collections.options import AMOUNTS, SettingsOptions
 
@@ -54,14 +54,12 @@ SITE_ACTS = (
     Act(gettext_lazy("Create an access token"), "tokens", "tokens"),
     Act(gettext_lazy("Change language, theme or time zone"), "account", "display", "look"),
 )
-SITE_PAGES: tuple[tuple[str, Promise], ...] = (
-    ("home", gettext_lazy("Collections")),
+# Pages of everybody that are in no menu of navigation.
+OWN_PAGES: tuple[tuple[str, Promise], ...] = (
     ("account", gettext_lazy("Account")),
     ("mfa_index", gettext_lazy("Two-factor authentication")),
     ("tokens", gettext_lazy("Access tokens")),
     ("glossary", gettext_lazy("Glossary")),
-    ("site_accounts", gettext_lazy("Site accounts")),
-    ("site_audit_log", gettext_lazy("Audit log of the site")),
 )
 
 
@@ -119,18 +117,20 @@ def kinds(scope: Scope | SiteScope) -> str:
 
 
 def list_pages(scope: Scope | SiteScope) -> list[Result]:
-    """Return the pages that the person may open: those of the menu, then those of the site."""
-    pages = [Result(title, reverse(name)) for name, title in SITE_PAGES if _may(scope, name)]
+    """Return the pages that the person may open: those of the collection's menu, then those of the site."""
+    site = [Result(entry.title, address_of(entry.tabs[0], None), _("Site")) for entry in SITE if _may(scope, entry.key)]
+    pages = site + [Result(title, reverse(name)) for name, title in OWN_PAGES]
     if not isinstance(scope, Scope):
         return pages
-    collection = [scope.collection.name]
-    entries = [*ADMIN, GEAR] if scope.may_admin else []
+    collection = scope.collection
+    entries = [*ADMIN, *([LAB_ENTRY] if collection.lab else []), GEAR] if scope.may_admin else []
     entries += [entry for entry in WORK if scope.may_judge and scope.role >= entry.role]
-    tabs = {tab.url: (tab.title, entry.title) for entry in reversed(entries) for tab in reversed(entry.tabs)}
+    # A page that is in the menu twice is listed where it is first.
+    first = {tab.url: (tab, entry) for entry in reversed(entries) for tab in reversed(entry.tabs)}
     own = [
-        Result(title, reverse(name, args=collection), "" if str(title) == str(section) else section)
-        for name, (title, section) in reversed(tabs.items())
-        if _may(scope, name)
+        Result(tab.title, address_of(tab, collection), "" if str(tab.title) == str(entry.title) else entry.title)
+        for tab, entry in reversed(first.values())
+        if _may(scope, tab.url) and (collection.lab or not tab.is_of_lab)
     ]
     return own + pages
 

@@ -110,7 +110,10 @@ def _find_queries(scope: Scope, typed: str) -> Group:
 
 
 def _find_documents(scope: Scope, typed: str) -> Group:
-    values = {"collection": scope.collection.pk, "typed": typed, "search": full_text.write_search(typed)}
+    # Only the last word may be incomplete.
+    words, sign, last = full_text.write_search(typed).rpartition(" & ")
+    search = words.replace(":*", "") + sign + last
+    values = {"collection": scope.collection.pk, "typed": typed, "search": search}
     rows = fetch_rows(DOCUMENTS, most=MOST, letters=SHOWN_LETTERS, sample=SAMPLE, indexed=INDEXED, **values)
     return Group("documents", _("Documents"), _list_texts(scope, rows))
 
