@@ -15,7 +15,7 @@ from annotation.quality.label_quality import canaries
 from annotation.quality.label_quality.annotators import FEW_HASTY, LEAST_S
 from annotation.quality.label_quality.statistics import StoredStatistics
 from annotation.work.quality_control import onboarding
-from annotation.work.queue.skipped import skipped_by_all
+from annotation.work.queue.skipped import count_recently, skipped_by_all
 from corpus.models import Collection, Item
 from judges.campaigns.judge_reports import join_reports, judge_reports
 from judges.domain.audits import OVERLAP
@@ -44,6 +44,7 @@ class Waiting:
     audits: int  # Blind checks that wait for annotators.
     others: Mapping[str, int]  # Tasks on pairs that have a label, by reason.
     is_open: bool  # Something goes on by which all this may change.
+    skipped: int  # Skipped by every annotator.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,11 @@ class AttentionItem:
         return f"{self.key} {self.name} {self.since.isoformat() if self.since else ''}".strip()
 
 
-def read_waiting(collection: Collection) -> Waiting:
-    """Count what waits, up to MANY of each. One statement."""
-    return Waiting(*fetch_row(COUNT_WAITING, collection=collection.pk, many=MANY))
+def read_waiting(collection: Collection, *, polls: bool = False) -> Waiting:
+    """Count what waits, up to MANY of each. `polls`: the count of skipped pairs may be a minute old."""
+    row = fetch_row(COUNT_WAITING, collection=collection.pk, many=MANY)
+    skipped = count_recently(collection) if polls else skipped_by_all(collection).count()
+    return Waiting(*row, skipped)
 
 
 def list_attention(
@@ -136,8 +139,9 @@ def list_attention(
         elif count:
             address = _address(collection, "judge") if judges else invite
             items.append(AttentionItem(key if judges else f"{key}-others", address, count=count))
-    if skipped := skipped_by_all(collection).count():
-        items.append(AttentionItem("skipped", _address(collection, "hand_over_skipped"), count=skipped))
+    if waiting.skipped:
+        address = _address(collection, "hand_over_skipped")
+        items.append(AttentionItem("skipped", address, count=waiting.skipped))
     if waiting.others:
         reasons = sorted(waiting.others.items(), key=lambda row: -row[1])
         words = "; ".join(f"{tasks:,} {Item.Reason(reason).label}" for reason, tasks in reasons)

@@ -78,7 +78,7 @@ class Inbox:
 def read_inbox(collection: Collection, user: User, *, judges: bool, adjudicates: bool) -> Inbox:
     """Read the inbox from counters, small indexes and stored statistics. `judges`, `adjudicates`: as list_attention."""
     at = timezone.now()
-    waiting = read_waiting(collection)
+    waiting = read_waiting(collection, polls=True)
     statistics = read_stored_statistics(collection)
     return Inbox(
         items=list_attention(collection, waiting, statistics, judges=judges, adjudicates=adjudicates),
