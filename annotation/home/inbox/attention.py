@@ -77,7 +77,7 @@ def read_waiting(collection: Collection, *, polls: bool = False) -> Waiting:
     """Count what waits, up to MANY of each. `polls`: the count of skipped pairs may be a minute old."""
     row = fetch_row(COUNT_WAITING, collection=collection.pk, many=MANY)
     skipped = count_recently(collection) if polls else skipped_by_all(collection).count()
-    return Waiting(*row, skipped)
+    return Waiting(*(*row, skipped))
 
 
 def list_attention(

@@ -33,7 +33,9 @@ def test_a_running_campaign_shows_speed_time_left_and_an_open_circuit(client) ->
     counters.add(campaign.pk, "labelled:1", 60)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     state_key = limit_keys(settings.PREFIX, ("openai", "", "OPENAI_API_KEY"))[0]
-    redis_client().hset(state_key, mapping={"opened": 2, "errors": 25, "open_until": int(time.time() * 1000) + 30_000})
+    until = int(time.time() * 1000) + 30_000
+    state = {"opened": 2, "errors": 25, "open_until": until, "said": "ConnectError: refused", "failing_since": 9000}
+    redis_client().hset(state_key, mapping=state)
     try:
         response = client.get("/c/books/campaigns/")
         (listed,) = response.context["listed_campaigns"]
@@ -44,7 +46,7 @@ def test_a_running_campaign_shows_speed_time_left_and_an_open_circuit(client) ->
     assert listed.activity.seconds_left == pytest.approx(7200, rel=0.05)
     state = account.state
     assert account.judge_ids == (judge.pk,)
-    assert state.is_open and state.errors == 25 and 20 <= state.open_seconds <= 30
+    assert state.is_open and (state.errors, state.failing_since) == (25, 9.0) and 20 <= state.open_seconds <= 30
     assert "openai OPENAI_API_KEY" in response.content.decode()
     (listed,) = client.get("/c/books/campaigns/").context["listed_campaigns"]
     assert not listed.activity.accounts[0].state.is_open, "it answers again"
