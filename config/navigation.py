@@ -53,7 +53,7 @@ WORK = (
     ),
 )
 ADMIN = (
-    Entry("overview", _("Overview"), (Tab("collection", _("Overview"), ("statistics/", "inbox/")),)),
+    Entry("overview", _("Overview"), (Tab("collection", _("Overview"), ("statistics/", "inbox/", "judge-by-hand/")),)),
     Entry("data", _("Data"), (Tab("pairs", _("Pairs")), Tab("import", _("Import")))),
     Entry(
         "judging",
