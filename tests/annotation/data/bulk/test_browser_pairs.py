@@ -40,6 +40,9 @@ def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie: User
     assert page.evaluate("document.activeElement.id") == "q"
     page.keyboard.type("jx")
     assert page.locator("tr.selected").count() == 2, "letters in the search are letters"
+    page.get_by_text("No pair matches").wait_for()
+    page.locator("#q").fill("")
+    page.wait_for_function("document.querySelectorAll('table.pairs tbody tr').length === 18")
     page.locator("#select-page").check()
     assert page.locator("tr.selected").count() == 18
     page.get_by_label("Action").select_option("send")
