@@ -42,7 +42,7 @@ def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie: User
     assert page.locator("tr.selected").count() == 2, "letters in the search are letters"
     page.get_by_text("No pair matches").wait_for()
     page.locator("#q").fill("")
-    page.wait_for_function("document.querySelectorAll('table.pairs tbody tr').length === 18")
+    page.wait_for_function("() => document.querySelectorAll('table.pairs tbody tr').length === 18")
     page.locator("#select-page").check()
     assert page.locator("tr.selected").count() == 18
     page.get_by_label("Action").select_option("send")
@@ -167,7 +167,7 @@ def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(
     page.get_by_text("Set label: done").wait_for()
     judgment = Judgment.objects.get(step="adjudication", item=None)
     assert (judgment.grade, judgment.assessor.name) == (0, "charlie")
-    page.wait_for_function("document.querySelector('table.pairs tbody tr').textContent.includes('adjudicator')")
+    page.wait_for_function("() => document.querySelector('table.pairs tbody tr').textContent.includes('adjudicator')")
     page.get_by_role("button", name="Undo").press("Enter")
     page.get_by_text("Action undone.").wait_for()
     assert not CurrentJudgment.objects.filter(step="adjudication", item=None).exists()
@@ -209,7 +209,7 @@ def test_a_filter_applies_at_once_and_columns_stay_as_they_were_chosen(
     page.get_by_text("More filters").click()
     page.get_by_label("Judged by").select_option("alice")
     page.wait_for_url("**/pairs/?person=alice")
-    page.wait_for_function("document.querySelectorAll('table.pairs tbody tr').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('table.pairs tbody tr').length === 1")
     page.keyboard.press("Escape")
     page.locator("#q").fill("nothing has this")
     page.get_by_text("No pair matches").wait_for()
