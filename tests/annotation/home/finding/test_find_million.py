@@ -59,4 +59,5 @@ def test_a_million_pairs_are_searched_within_fifty_milliseconds() -> None:
         took[typed] = sorted(times[1:])[1]
         print(f"{took[typed]:6.0f} ms  {typed!r}: {answer.context['count']} results")
     most = MOST_MS * slowness()
+    print(f"{most:6.0f} ms  at this moment's speed of the machine")
     assert {typed: ms for typed, ms in took.items() if ms > most} == {}, f"slower than {most:.0f} ms"
