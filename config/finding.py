@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from actions.options import text_of
 from annotation.access.permissions import Scope, SiteScope, action
-from annotation.home.finding.results import Group, Result, choose
+from annotation.home.finding.results import FoundItem, Group, choose
 from annotation.home.finding.selectors import find_accounts, find_collections, find_in_collection
 from annotation.work.settings.views import WORK_OPTIONS
 from config.navigation import ADMIN, GEAR, LAB_ENTRY, SITE, WORK, address_of
@@ -116,10 +116,12 @@ def kinds(scope: Scope | SiteScope) -> str:
     return _("Search pages, actions and collections.")
 
 
-def list_pages(scope: Scope | SiteScope) -> list[Result]:
+def list_pages(scope: Scope | SiteScope) -> list[FoundItem]:
     """Return the pages that the person may open: those of the collection's menu, then those of the site."""
-    site = [Result(entry.title, address_of(entry.tabs[0], None), _("Site")) for entry in SITE if _may(scope, entry.key)]
-    pages = site + [Result(title, reverse(name)) for name, title in OWN_PAGES]
+    site = [
+        FoundItem(entry.title, address_of(entry.tabs[0], None), _("Site")) for entry in SITE if _may(scope, entry.key)
+    ]
+    pages = site + [FoundItem(title, reverse(name)) for name, title in OWN_PAGES]
     if not isinstance(scope, Scope):
         return pages
     collection = scope.collection
@@ -128,32 +130,32 @@ def list_pages(scope: Scope | SiteScope) -> list[Result]:
     # A page that is in the menu twice is listed where it is first.
     first = {tab.url: (tab, entry) for entry in reversed(entries) for tab in reversed(entry.tabs)}
     own = [
-        Result(tab.title, address_of(tab, collection), "" if str(tab.title) == str(entry.title) else entry.title)
+        FoundItem(tab.title, address_of(tab, collection), "" if str(tab.title) == str(entry.title) else entry.title)
         for tab, entry in reversed(first.values())
         if _may(scope, tab.url) and (collection.lab or not tab.is_of_lab)
     ]
     return own + pages
 
 
-def list_acts(scope: Scope | SiteScope) -> list[Result]:
+def list_acts(scope: Scope | SiteScope) -> list[FoundItem]:
     """Return the actions that the person may do, with the pages where they are done."""
     collection = [scope.collection.name] if isinstance(scope, Scope) else []
     acts: Iterable[tuple[Act, list[str]]] = [(act, []) for act in SITE_ACTS]
     if collection:
         acts = [*((act, collection) for act in ACTS), *acts]
     return [
-        Result(act.title, reverse(act.page, args=args) + (f"#{act.place}" if act.place else ""))
+        FoundItem(act.title, reverse(act.page, args=args) + (f"#{act.place}" if act.place else ""))
         for act, args in acts
         if _may(scope, act.page) and _may(scope, act.does)
     ]
 
 
-def list_settings(scope: Scope) -> list[Result]:
+def list_settings(scope: Scope) -> list[FoundItem]:
     """Return the collection's settings, each with its place on the page; nothing where the page is closed."""
     if not _may(scope, "settings"):
         return []
     page = reverse("settings", args=[scope.collection.name])
-    return [Result(text_of(SettingsOptions, name).title, f"{page}#id_{name}") for name in (*WORK_OPTIONS, *AMOUNTS)]
+    return [FoundItem(text_of(SettingsOptions, name).title, f"{page}#id_{name}") for name in (*WORK_OPTIONS, *AMOUNTS)]
 
 
 def _may(scope: Scope | SiteScope, name: str) -> bool:

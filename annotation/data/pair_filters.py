@@ -57,7 +57,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "reason": dict(Item.Reason.choices),
     "label": {"none": gettext_lazy("none yet")},
     "gold": {"yes": gettext_lazy("has a grade"), "no": gettext_lazy("has none")},
-    "comment": {"yes": gettext_lazy("with a comment")},
+    "comment": {"yes": gettext_lazy("has a comment")},
     "flag": {"yes": gettext_lazy("flagged by a person")},
 }
 

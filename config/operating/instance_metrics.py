@@ -21,9 +21,9 @@ from redis.exceptions import RedisError
 
 from config.operating.logs import first_line
 from corpus.models import Collection
+from jobs import workers as job_workers
 from jobs.models import BackgroundJob, LeasedJob
 from jobs.notifications import redis_client
-from jobs.workers import live_workers
 from judges.campaigns.pair_states import recent_states
 from judges.engine.account_states import Account, read_account_states
 from judges.engine.route_breakers import RESUMED, STOPPED
@@ -228,7 +228,7 @@ def redis_metrics(accounts: set[Account]) -> Iterator[Metric]:
     slots = GaugeMetricFamily("quorum_worker_slots", "What they do at once.", labels=["queue"])
     messages = GaugeMetricFamily("quorum_queue_messages", "Messages that no worker has taken.", labels=["queue"])
     for queue in (settings.CELERY_TASK_DEFAULT_QUEUE, QUEUE):
-        live = live_workers(queue)
+        live = job_workers.live_workers(queue)
         workers.add_metric([queue], len(live))
         slots.add_metric([queue], sum(worker.slots for worker in live))
         messages.add_metric([queue], int(redis_client().llen(f"{settings.PREFIX}:{queue}")))

@@ -140,29 +140,29 @@ class _Reader:
             self.add_image(element)
         if name not in BLOCKS and name not in INLINE:
             return "", ""
-        written, gap = BLOCKS.get(name, (INLINE.get(name, ""), ""))
+        output_name, gap = BLOCKS.get(name, (INLINE.get(name, ""), ""))
         if name in CELLS and self.gap not in ("\n", "\n\n"):
             self.need(" | ")
         self.need(gap)
         if name == "li":
             self.marker = "- "
         parent = self.open[-1] if self.open else ""
-        if written in PARENTS and parent not in PARENTS[written]:
+        if output_name in PARENTS and parent not in PARENTS[output_name]:
             # A cell without a row: a browser would move it.
-            written = "div"
+            output_name = "div"
         # A table that is begun is written as a whole.
-        if written not in PARENTS and len(self.open) >= MOST_NESTED:
+        if output_name not in PARENTS and len(self.open) >= MOST_NESTED:
             return "", gap
-        if written == "table" and not _is_sound(element):
+        if output_name == "table" and not _is_sound(element):
             return "", gap
-        self.open.append(written)
-        self.parts.append(f"<{written}{_attributes(name, written, element)}>")
-        if written == "pre":
+        self.open.append(output_name)
+        self.parts.append(f"<{output_name}{_attributes(name, output_name, element)}>")
+        if output_name == "pre":
             # Directly behind <pre> a browser drops a line break.
             self.parts.append("<code>")
         self.cells += name in CELLS
-        self.verbatim += written == "pre"
-        return "</code></pre>" if written == "pre" else f"</{written}>", gap
+        self.verbatim += output_name == "pre"
+        return "</code></pre>" if output_name == "pre" else f"</{output_name}>", gap
 
     def in_table(self) -> bool:
         return bool(self.open) and self.open[-1] in ("table", "thead", "tbody", "tfoot", "tr")
@@ -220,16 +220,16 @@ class _Reader:
         self.parts.append("</span>")
 
 
-def _attributes(name: str, written: str, element: etree._Element) -> str:
+def _attributes(name: str, output_name: str, element: etree._Element) -> str:
     """Return the few attributes that are written, each read as what it has to be."""
-    if written == "h3":
+    if output_name == "h3":
         return f' class="level-{name[1]}"'
     if name == "a":
         return ' class="link"'
-    if written == "ol":
+    if output_name == "ol":
         start = element.get("start", "")
         return f' start="{int(start)}"' if re.fullmatch(r"\d{1,6}", start, re.ASCII) else ""
-    if written in CELLS:
+    if output_name in CELLS:
         spans = ((key, element.get(key, "")) for key in ("colspan", "rowspan"))
         return "".join(f' {key}="{int(n)}"' for key, n in spans if re.fullmatch(r"[1-9]\d?", n, re.ASCII))
     return ""

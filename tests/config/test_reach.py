@@ -6,7 +6,7 @@ import pytest
 
 from tests import reach
 
-MOST = 42
+MOST = 43
 """Project modules that the judging page's view may reach."""
 
 

@@ -183,6 +183,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
         "api/webhooks": "receivers that admins name (webhooks): private networks are refused there",
         "annotation/exports/reranker_scores/client.py": "the rerank API that the command's caller names",
         "annotation/people/accounts/views.py": "only the names of errors",
+        "annotation/home/inbox/mails.py": "only the names of errors",
         "annotation/people/accounts/invitations.py": "only the names of errors",
         "judges/providers": "the judges file of the owner",
         "judges/batch/endpoints.py": "the judges file of the owner",

@@ -16,13 +16,13 @@ HALF_STEP = 4
 HAIRLINE = 2  # px: outlines, borders and what keeps a mark off the line below it.
 
 ACTIONS = re.compile(
-    r"^a$|:focus|:checked|:target|aria-current|aria-pressed|\.button|\.badge\.accent|\.card\.link|\.selected"
+    r"^a$|:focus|:checked|:target|aria-current|aria-pressed|aria-selected|\.button|\.badge\.accent|\.card\.link|\.selected"
     r"|\.pair-card\.current|mark\.lit|::highlight\(sentence\)|summary|input\[type="
 )
 """What is done, or chosen and about to be: links, buttons, the focus, the current and the selected one."""
 SEMI_BOLD = re.compile(
     r"\bh[1-6]\b|\bth\b|thead|tfoot|\.brand|label|legend|summary|\bdt\b|\.aspect-text|:first-child$"  # headings
-    r"|\.stat > strong|strong, b|\.weight|\.sorted|\.same|\.opinions \.badge"  # the number that matters
+    r"|\.stat > strong|strong, b|\.weight|\.sorted|\.same|\.opinions \.badge|\.promise \.figure"  # figures
 )
 BY_COLOUR = {
     "accent": ACTIONS,

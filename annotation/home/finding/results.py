@@ -8,7 +8,7 @@ MOST = 6  # Results of a group.
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FoundItem:
     """A page, thing or action: its title, its address, and a note that tells it from others of its title."""
 
     title: Any
@@ -22,13 +22,13 @@ class Group:
 
     key: str
     title: Any
-    results: list[Result]
+    results: list[FoundItem]
 
 
-def choose(results: Iterable[Result], typed: str) -> list[Result]:
+def choose(results: Iterable[FoundItem], typed: str) -> list[FoundItem]:
     """Return the results in whose title or note every typed word is found; first those whose title begins with it.
 
-    >>> pages = [Result("Audit log", "/1"), Result("Leaderboard", "/2", "Benchmark"), Result("Logs", "/3")]
+    >>> pages = [FoundItem("Audit log", "/1"), FoundItem("Leaderboard", "/2", "Benchmark"), FoundItem("Logs", "/3")]
     >>> [result.title for result in choose(pages, "log")]
     ['Logs', 'Audit log']
     >>> [result.title for result in choose(pages, "bench lead")]

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.access.permissions import Scope
-from annotation.home.finding.results import MOST, Group, Result
+from annotation.home.finding.results import MOST, FoundItem, Group
 from annotation.models import Membership, User
 from annotation.models.snapshots import Snapshot
 from corpus.models import Collection, Query
@@ -30,7 +30,7 @@ def find_collections(user: User, typed: str) -> Group:
     if not user.is_owner:
         rows = rows.filter(memberships__user=user, memberships__is_active=True)
     results = [
-        Result(row.title or row.name, reverse("collection", args=[row.name]), row.name if row.title else "")
+        FoundItem(row.title or row.name, reverse("collection", args=[row.name]), row.name if row.title else "")
         for row in rows.only("name", "title")[:MOST]
     ]
     return Group("collections", _("Collections"), results)
@@ -41,7 +41,7 @@ def find_accounts(typed: str) -> Group:
     names = User.objects.filter(username__icontains=typed).order_by("username").values_list("username", flat=True)
     page = reverse("site_accounts")
     return Group(
-        "people", _("People"), [Result(name, f"{page}?{urlencode({'search': name})}") for name in names[:MOST]]
+        "people", _("People"), [FoundItem(name, f"{page}?{urlencode({'search': name})}") for name in names[:MOST]]
     )
 
 
@@ -62,9 +62,9 @@ def _find_campaigns(scope: Scope, typed: str) -> Group:
         "campaigns",
         _("Campaigns"),
         [
-            Result(f"{name} {row.number}", f"{page}?campaign={row.number}", f"{policy}, {row.panel}, {state}")
+            FoundItem(f"{name} {row.number}", f"{page}?campaign={row.number}", f"{policy}, {row.panel}, {state}")
             for row in campaigns.only("number", "policy", "panel", "state")
-            if _has_words(f"{name} {row.number} {(policy := row.get_policy_display())} {row.panel} "
+            if _matches(f"{name} {row.number} {(policy := row.get_policy_display())} {row.panel} "
                           f"{(state := row.get_state_display())}", typed)
         ][:MOST],
     )  # fmt: skip
@@ -77,14 +77,14 @@ def _find_exports(scope: Scope, typed: str) -> Group:
         "exports",
         _("Exports"),
         [
-            Result(f"{name} {row.number}", f"{page}#export-{row.number}", row.format)
+            FoundItem(f"{name} {row.number}", f"{page}#export-{row.number}", row.format)
             for row in snapshots.only("number", "format")
-            if _has_words(f"{name} {row.number} {row.format}", typed)
+            if _matches(f"{name} {row.number} {row.format}", typed)
         ][:MOST],
     )
 
 
-def _has_words(text: str, typed: str) -> bool:
+def _matches(text: str, typed: str) -> bool:
     """Return whether a text has every typed word; numbers only as a whole."""
     words = text.casefold()
     return all(word in (words.split() if word.isdecimal() else words) for word in typed.casefold().split())
@@ -96,7 +96,9 @@ def _find_people(scope: Scope, typed: str) -> Group:
         "people",
         _("People"),
         [
-            Result(row.user.username, reverse("member", args=[scope.collection.name, row.pk]), row.get_role_display())
+            FoundItem(
+                row.user.username, reverse("member", args=[scope.collection.name, row.pk]), row.get_role_display()
+            )
             for row in members.select_related("user").order_by("user__username")[:MOST]
         ],
     )
@@ -118,7 +120,7 @@ def _find_documents(scope: Scope, typed: str) -> Group:
     return Group("documents", _("Documents"), _list_texts(scope, rows))
 
 
-def _list_texts(scope: Scope, rows: Iterable[tuple[Any, ...]]) -> list[Result]:
+def _list_texts(scope: Scope, rows: Iterable[tuple[Any, ...]]) -> list[FoundItem]:
     """Return a result for each (id, text), which leads to its pairs."""
     page = reverse("pairs", args=[scope.collection.name])
-    return [Result(text, f"{page}?{urlencode({'q': key})}", key) for key, text in rows]
+    return [FoundItem(text, f"{page}?{urlencode({'q': key})}", key) for key, text in rows]

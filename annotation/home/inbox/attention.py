@@ -32,7 +32,7 @@ FIND_HASTY = read_sql(__file__, "find_hasty")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class OpenWork:
     """What waits in a collection, in pairs unless it says otherwise."""
 
     campaign: int | None  # Primary key of the newest campaign that was not cancelled.
@@ -73,15 +73,15 @@ class AttentionItem:
         return f"{self.key} {self.name} {self.since.isoformat() if self.since else ''}".strip()
 
 
-def read_waiting(collection: Collection, *, polls: bool = False) -> Waiting:
+def read_open_work(collection: Collection, *, polls: bool = False) -> OpenWork:
     """Count what waits, up to MANY of each. `polls`: the count of skipped pairs may be a minute old."""
     row = fetch_row(COUNT_WAITING, collection=collection.pk, many=MANY)
     skipped = count_recently(collection) if polls else skipped_by_all(collection).count()
-    return Waiting(*(*row, skipped))
+    return OpenWork(*(*row, skipped))
 
 
 def list_attention(
-    collection: Collection, waiting: Waiting, statistics: StoredStatistics, *, judges: bool, adjudicates: bool
+    collection: Collection, open_work: OpenWork, statistics: StoredStatistics, *, judges: bool, adjudicates: bool
 ) -> list[AttentionItem]:
     """List what needs a decision, the most pressing first. `judges`, `adjudicates`: what the reader may do.
 
@@ -93,9 +93,9 @@ def list_attention(
     """
     items: list[AttentionItem] = []
     audits = statistics.audits
-    is_alive = Q(pk=waiting.campaign) | Q(state=Campaign.State.RUNNING)
+    is_alive = Q(pk=open_work.campaign) | Q(state=Campaign.State.RUNNING)
     campaigns_by_id = Campaign.objects.filter(is_alive, collection=collection).in_bulk()
-    campaign = campaigns_by_id.get(waiting.campaign or 0)
+    campaign = campaigns_by_id.get(open_work.campaign or 0)
     if audits and (routes := audits.over):
         audited = sum(route.settled for route in routes)
         items.append(
@@ -120,33 +120,33 @@ def list_attention(
     if campaign is not None and campaign.state in (Campaign.State.BUDGET, Campaign.State.PAUSED):
         # Paused by a person, or by an account that refused us: then the campaign says which and why.
         key = "refused" if campaign.state == Campaign.State.PAUSED and campaign.paused_because else campaign.state
-        items.append(AttentionItem(key, campaigns, count=waiting.pending, words=campaign.paused_because))
+        items.append(AttentionItem(key, campaigns, count=open_work.pending, words=campaign.paused_because))
     for report in join_reports(judge_reports([campaign.pk] if campaign else ()).values()):
         if report.calls >= FEWEST_CALLS and not report.usable:
             items.append(AttentionItem("no-votes", campaigns, count=report.calls, name=report.judge))
-    if waiting.failed:
-        items.append(AttentionItem("failed", _address(collection, "pairs", "state=failed"), count=waiting.failed))
+    if open_work.failed:
+        items.append(AttentionItem("failed", _address(collection, "pairs", "state=failed"), count=open_work.failed))
 
     invite = _address(collection, "members")
-    if waiting.conflicts:
+    if open_work.conflicts:
         pairs_address = _address(collection, "pairs", "state=conflict")
         address = _address(collection, "adjudicate") if adjudicates else pairs_address
-        items.append(AttentionItem("conflicts", address, count=waiting.conflicts))
-    queues = (("escalated", waiting.escalated, collection.overlap), ("audits", waiting.audits, OVERLAP))
+        items.append(AttentionItem("conflicts", address, count=open_work.conflicts))
+    queues = (("escalated", open_work.escalated, collection.overlap), ("audits", open_work.audits, OVERLAP))
     for key, count, needed in queues:
-        if count and waiting.people < needed:
-            items.append(AttentionItem(f"{key}-few", invite, count=count, part=waiting.people, whole=needed))
+        if count and open_work.people < needed:
+            items.append(AttentionItem(f"{key}-few", invite, count=count, part=open_work.people, whole=needed))
         elif count:
             address = _address(collection, "judge") if judges else invite
             items.append(AttentionItem(key if judges else f"{key}-others", address, count=count))
-    if waiting.skipped:
+    if open_work.skipped:
         address = _address(collection, "hand_over_skipped")
-        items.append(AttentionItem("skipped", address, count=waiting.skipped))
-    if waiting.others:
-        reasons = sorted(waiting.others.items(), key=lambda row: -row[1])
+        items.append(AttentionItem("skipped", address, count=open_work.skipped))
+    if open_work.others:
+        reasons = sorted(open_work.others.items(), key=lambda row: -row[1])
         words = "; ".join(f"{tasks:,} {Item.Reason(reason).label}" for reason, tasks in reasons)
         address = _address(collection, "pairs", "state=open")
-        items.append(AttentionItem("others", address, count=sum(waiting.others.values()), words=words))
+        items.append(AttentionItem("others", address, count=sum(open_work.others.values()), words=words))
     return items
 
 

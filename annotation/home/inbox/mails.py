@@ -72,13 +72,13 @@ def mail_inbox(user: User, collection: Collection) -> bool:
             STATISTICS.refresh(collection)
         lines = list_lines(collection, box)
         news = [line for line in lines if line.identity not in reader.mailed]
-        standing = [line.identity for line in lines]
+        identities = [line.identity for line in lines]
         rows = InboxReader.objects.filter(pk=reader.pk, mailed_at=reader.mailed_at)
         if not news:
             # What is settled and comes again is news.
-            rows.update(mailed=[identity for identity in reader.mailed if identity in standing])
+            rows.update(mailed=[identity for identity in reader.mailed if identity in identities])
             return False
-        if not rows.update(mailed=standing, mailed_at=now):
+        if not rows.update(mailed=identities, mailed_at=now):
             return False
         message = _write_mail(user, collection, news)
     try:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from annotation.exports.listing import EXPORT_TASK
-from annotation.home.inbox.attention import AttentionItem, list_attention, read_waiting
+from annotation.home.inbox.attention import AttentionItem, list_attention, read_open_work
 from annotation.models import User
 from annotation.quality.label_quality.statistics import is_outdated, read_stored_statistics
 from corpus.models import Collection
@@ -78,12 +78,12 @@ class Inbox:
 def read_inbox(collection: Collection, user: User, *, judges: bool, adjudicates: bool) -> Inbox:
     """Read the inbox from counters, small indexes and stored statistics. `judges`, `adjudicates`: as list_attention."""
     at = timezone.now()
-    waiting = read_waiting(collection, polls=True)
+    open_work = read_open_work(collection, polls=True)
     statistics = read_stored_statistics(collection)
     return Inbox(
-        items=list_attention(collection, waiting, statistics, judges=judges, adjudicates=adjudicates),
+        items=list_attention(collection, open_work, statistics, judges=judges, adjudicates=adjudicates),
         ended=list_ended(collection, user, at),
-        is_open=waiting.is_open,
+        is_open=open_work.is_open,
         needs_statistics=is_outdated(collection, statistics),
         at=at,
     )

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.data.imports.candidate_sources import read_sources
-from annotation.home.inbox.attention import list_attention, read_waiting
+from annotation.home.inbox.attention import list_attention, read_open_work
 from annotation.home.inbox.selectors import list_ended
 from annotation.home.overview.overview import CollectionOverview
 from annotation.home.overview.promise import build_promise
@@ -45,11 +45,11 @@ def build_dashboard(
     """Build the Overview's context, except its counts. `judges`, `adjudicates`: what the reader may do."""
     campaign, status, stored = overview.campaign, overview.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status, overview.selected)
-    waiting = read_waiting(collection)
+    open_work = read_open_work(collection)
     if overview.selected is None:
         # The page's own figures are exact; what needs attention is always that of the whole collection.
-        waiting = replace(
-            waiting,
+        open_work = replace(
+            open_work,
             pending=status["pending"],
             failed=status["failed"],
             conflicts=overview.conflicts,
@@ -76,7 +76,7 @@ def build_dashboard(
         of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
         per_label = of_judges if costs.hourly_rate is None else of_all
     return {
-        "attention": list_attention(collection, waiting, quality.statistics, judges=judges, adjudicates=adjudicates),
+        "attention": list_attention(collection, open_work, quality.statistics, judges=judges, adjudicates=adjudicates),
         "ended": list_ended(collection, user, overview.at),
         "sources": describe_sources(sources),
         "has_one_search": has_one_search(sources),

@@ -36,7 +36,7 @@ def build_promise(
         _people_share(overview, costs, collection),
         _accuracy(quality, collection),
         _agreement(quality, collection),
-        _money(overview, costs, collection),
+        _cost_figure(overview, costs, collection),
     ]
 
 
@@ -76,8 +76,8 @@ def _accuracy(quality: LabelQuality, collection: Collection) -> PromiseFigure:
         address = reverse("quality", args=[collection.name])
         if audits is None or not audits.drawn:
             return PromiseFigure(title, action=_("Draw a label audit"), address=address)
-        waiting = _("0 of %(drawn)s audits completed") % {"drawn": f"{audits.drawn:,}"}
-        return PromiseFigure(title, details=(waiting,), action=_("View the label audit"), address=address)
+        completed = _("0 of %(drawn)s audits completed") % {"drawn": f"{audits.drawn:,}"}
+        return PromiseFigure(title, details=(completed,), action=_("View the label audit"), address=address)
     counts = {"settled": f"{audits.settled:,}", "drawn": f"{audits.drawn:,}"}
     details = [_("%(settled)s of %(drawn)s audits completed") % counts]
     if audits.looks is not None:
@@ -105,10 +105,10 @@ def _agreement(quality: LabelQuality, collection: Collection) -> PromiseFigure:
     return PromiseFigure(title, places(group.kappa.value, 2), span(group.kappa), details)
 
 
-def _money(overview: CollectionOverview, costs: Costs, collection: Collection) -> PromiseFigure:
+def _cost_figure(overview: CollectionOverview, costs: Costs, collection: Collection) -> PromiseFigure:
     title = _("Money spent")
-    spent = costs.total if costs.total is not None else costs.machine
-    value = "" if spent is None else f"≥ {usd(spent)}" if costs.calls_without_price else usd(spent)
+    total = costs.total if costs.total is not None else costs.machine
+    value = "" if total is None else f"≥ {usd(total)}" if costs.calls_without_price else usd(total)
     details = [_("models %(money)s") % {"money": usd(costs.machine)}]
     if costs.people is not None:
         details.append(_("people %(money)s") % {"money": usd(costs.people)})

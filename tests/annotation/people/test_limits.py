@@ -70,7 +70,7 @@ def test_at_the_quota_of_the_day_a_calm_page_comes_and_the_next_day_goes_on(alic
     page = client.get("/c/birds/judge/").text
     assert "You judged 2 of 2 pairs today." in page and "Undo last" not in page
     page = " ".join(client.get("/c/birds/").text.split())
-    assert "You judged all of today's pairs" in page and "of 2 judged today" in page and "to judge" not in page
+    assert "You judged all of today's pairs" in page and "judged today, of 2" in page and "to judge" not in page
     client.post("/c/birds/judge/query/next/")
     assert "Done for today" in client.get("/c/birds/judge/query/", follow=True).text
     Assignment.objects.update(ended_at=timezone.now() - timedelta(days=1))

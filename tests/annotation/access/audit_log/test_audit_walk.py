@@ -64,6 +64,7 @@ LEFT: dict[str, Act] = {
     "cost_settings": Act("settings.changed", data={"budget": "5"}),
     "price": Act("price.changed", data={"input_price": "1", "output_price": "2", "confirm": "1"}),
     "set_member_role": Act("member.role", data={"role": "2"}),
+    "set_member_limits": Act("member.limits", data={"daily_quota": "5"}),
     "set_member_active": Act("member.active", data={"active": "0"}),
     "make_member_password_link": Act("password.link"),
     "invite_members": Act("invitation.made", data={"people": "Dana"}),
@@ -194,7 +195,7 @@ ELSEWHERE = {
     "aspects_sample", "send_pairs", "judge_outputs", "adjudicate_undo", "end_session",
     "account_reset_password_from_key", "mfa_authenticate", "mfa_activate_totp",
     "mfa_deactivate_totp", "mfa_generate_recovery_codes", "provider_disconnect",
-    "openid_connect_login", "invitation_provider", "first_owner",
+    "openid_connect_login", "invitation_provider", "first_owner", "upload_explanations",
 }  # fmt: skip
 """Acts that take several steps: tests of their own take them and look into the log."""
 
@@ -246,7 +247,7 @@ class Walk:
         self.conflict = make_item(make_pair(world.collection), state=Item.State.CONFLICT)
         for _ in range(6):  # a gold sample draws one pair beside five for practice
             make_pair(world.collection)
-        monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
+        monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
         monkeypatch.setattr("training.jobs.services.lifecycle.begin_training", lambda **given: world.job)
         monkeypatch.setattr("training.jobs.forms.TrainForm.is_valid", _fine)
         monkeypatch.setattr("training.jobs.services.read_request", lambda *given: {})

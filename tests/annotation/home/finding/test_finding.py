@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from annotation.access.permissions import Scope, SiteScope
-from annotation.home.finding.results import Result, choose
+from annotation.home.finding.results import FoundItem, choose
 from annotation.models import Membership, Role, User
 from annotation.models.snapshots import Snapshot
 from config.finding import list_acts, list_pages, list_settings
@@ -38,11 +38,12 @@ def found(client: Client, typed: str, page: str = "/c/birds/find/") -> dict[str,
 
 
 def test_titles_that_begin_with_what_is_typed_come_first_and_notes_are_searched_after_titles() -> None:
-    pages = [Result("My work", "1", "Judge"), Result("Adjudicate", "2"), Result("Judge", "3"), Result("Judging", "4")]
+    titles = [("My work", "1", "Judge"), ("Adjudicate", "2"), ("Judge", "3"), ("Judging", "4")]
+    pages = [FoundItem(*title) for title in titles]
     assert [result.url for result in choose(pages, "JUDG")] == ["3", "4", "1"]
     assert [result.url for result in choose(pages, "ju ad")] == ["2"]
     assert choose(pages, "  ") == [] and choose(pages, "zebra") == []
-    assert len(choose([Result(f"Page {number}", "") for number in range(20)], "page")) == 6
+    assert len(choose([FoundItem(f"Page {number}", "") for number in range(20)], "page")) == 6
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_the_count_is_the_length_of_the_list(books: Collection, client: Client) 
 def test_a_pair_that_failed_and_was_taken_up_since_has_not_failed(books: Collection, after: str) -> None:
     campaign, pair = make_campaign(books, [], state="finished"), make_pair(books)
     Work.objects.create(campaign=campaign, pair=pair, state="failed")
-    assert attention.read_waiting(books).failed == 1
+    assert attention.read_open_work(books).failed == 1
     if after == "a label":
         make_label(pair, 1)
     elif after == "a task":
@@ -156,7 +156,7 @@ def test_a_pair_that_failed_and_was_taken_up_since_has_not_failed(books: Collect
         Work.objects.create(campaign=make_campaign(books, []), pair=pair, state="pending")
     else:
         Campaign.objects.update(state="cancelled")
-    assert attention.read_waiting(books).failed == 0
+    assert attention.read_open_work(books).failed == 0
 
 
 def test_it_stops_asking_when_nothing_goes_on_and_tells_the_page_when_it_changes(

@@ -63,8 +63,9 @@ class Site:
 
     def page(self, path: str) -> str:
         answer = self.client.get(f"/c/{self.books.name}/{path}")
-        # The menu counts campaigns, and there is one more.
+        # The menu counts campaigns, and the filter of pairs offers them: there is one more.
         _menu, _main, shown = flat(answer.content.decode()).partition("<main")
+        shown = re.sub(r'<select id="campaign".*?</select>', "", shown)
         return f"{answer.status_code} {MOMENT.sub('', shown)}"
 
     def operation(self, path: str) -> str:

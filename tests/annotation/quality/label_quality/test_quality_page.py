@@ -42,7 +42,7 @@ def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(cha
     assert places == sorted(places)
     assert all(f'href="#{section}"' in page.text for section in ("audits", "agreement", "over-time", "dawid-skene"))
     assert len(asked) <= 20, [one["sql"][:90] for one in asked.captured_queries]
-    address = re.search(r'hx-get="([^"]+)"', page.text)
+    address = re.search(r'hx-get="([^"]+quality/[^"]*)"', page.text)
     assert address and f'<a href="{address[1]}"' in page.text, "a link for those without script"
     assert "<html" in charlie.get(address[1]).text
     assert "<html" not in charlie.get(address[1], headers={"HX-Request": "true"}).text

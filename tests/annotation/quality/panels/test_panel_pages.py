@@ -51,7 +51,7 @@ def page(client, query=""):
 def row(text: str, name: str) -> str:
     """The candidate's row of the table."""
     table = text[text.index('id="candidates-h"') :]
-    return next(part for part in table.split("<tr>") if f'class="full">{name}' in part)
+    return next(part for part in table.split("<tr>") if f'class="full"><span class="name">{name}<' in part)
 
 
 def test_the_page_says_who_is_proposed_who_is_below_the_floor_and_who_is_a_copy(client, books, charlie):
