@@ -115,7 +115,8 @@ class Rig:
 
     def serve(self, processes: int = 2) -> None:
         """The site with so many judge processes; it restarts what dies."""
-        args = [sys.executable, "manage.py", "serve", "--port", "0", "--judge-workers", str(processes)]
+        counts = ("--judge-workers", str(processes), "--gpu-workers", "0")
+        args = [sys.executable, "manage.py", "serve", "--port", "0", *counts]
         with (self.folder / "serve.log").open("a") as log:
             self.site = subprocess.Popen(
                 args, cwd=Path(__file__).parent.parent, env=self.instance.environment, stdin=subprocess.DEVNULL,

@@ -58,6 +58,8 @@ def test_alice_signs_in_judges_skips_and_undoes_by_keys(new_page, instance) -> N
     make_scene(books, 6)
     page = new_page()
     sign_in(page, make_member(books, "alice"))
+    page.get_by_role("heading", name="First read the guidelines").wait_for()
+    page.keyboard.press("1")
     page.wait_for_selector("#answer")
 
     def settle(*keys: str) -> None:
@@ -104,8 +106,11 @@ def test_charlie_imports_files_starts_a_campaign_and_exports_labels_by_keys(
     start = page.get_by_role("button", name="Import", exact=True)
     start.wait_for()
     press(page, start)
-    press(page, page.get_by_role("link", name="Start a campaign"))
+    # No model was added: the first campaign is an offline trial, whose configuration is changed before it starts.
+    press(page, page.get_by_role("button", name="Try offline"))
+    page.get_by_role("heading", name="Start this campaign?").wait_for()
     assert Document.objects.count() == 3
+    press(page, page.get_by_role("link", name="Back", exact=True))
 
     page.wait_for_url("**/campaigns/")
     go_to(page, page.locator("[name=policy]:checked"))

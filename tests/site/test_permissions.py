@@ -356,7 +356,7 @@ def test_every_address_as_everybody(world: World, who: str, method: str) -> None
     wrong = []
     client = world.client(who)
     for route in routes(world):
-        if method == "post" and route.name in {"invitation", "join_as_owner"}:
+        if method == "post" and route.name in {"invitation", "join_as_owner", "start_by_hand"}:
             continue  # they would make a member of a stranger or of the owner, rightly
         if route.action in ("public", "site"):
             client = world.client(who)  # some of these end a session

@@ -43,15 +43,19 @@ NAMES = r"""
     Excel Quepid Label Studio Argilla
 """
 DATA = r"""
-    kept m-kept fixed
+    kept m-kept fixed explanation written_by grade
     birds stones books zoe stranger outsider bystander annotator adjudicator admin owner offline[-\w]* main
     books-judge-\d m doc-\S* q\d+ ice\.example http overloaded tries from text title query_id doc_id answers _id
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes
     address role days invitation session way Django dev debate single ensemble panel
     for against coverage ngrams tfidf
 """
+ZONE = r"[A-Z]\w+(?:/[\w+-]+)+"
+"""A time zone, by its name in the tz database."""
 KNOWN = re.compile(
-    "|".join(rf"(?<![A-Za-z]){word}(?![A-Za-z])" for word in sorted((NAMES + DATA).split(), key=len, reverse=True))
+    "|".join(
+        [ZONE, *(rf"(?<![A-Za-z]){word}(?![A-Za-z])" for word in sorted((NAMES + DATA).split(), key=len, reverse=True))]
+    )
 )
 
 SYSTEMS_AND_PEOPLE = re.compile("|".join([KNOWN.pattern, "charlie", *sorted(SYSTEMS, key=len, reverse=True)]))

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def charlie():
     """An admin of a collection with nine candidates."""
-    books = make_collection("books", title="Python's reference", grades=3, relevant_from=2)
+    books = make_collection("books", title="Python's reference", grades=3, relevant_from=2, lab=True)
     add_pairs(books, "q1", [f"d{n}" for n in range(PAIRS)])
     votes, truth = answers(1)
     vote(books, votes)
