@@ -17,7 +17,7 @@ class AnnotationConfig(AppConfig):
     def import_models(self) -> None:
         """Import also the models that are not in `models/__init__.py`."""
         super().import_models()
-        tables_of_rooms = "aspects imports inbox pair_table quality_control self_checks snapshots web_search"
+        tables_of_rooms = "aspects comparisons imports inbox pair_table quality_control self_checks snapshots web_search"
         for tables in tables_of_rooms.split():
             import_module(f"annotation.models.{tables}")
 
