@@ -17,7 +17,7 @@ class AnnotationConfig(AppConfig):
     def import_models(self) -> None:
         """Import also the models that are not in `models/__init__.py`."""
         super().import_models()
-        rooms = "aspects comparisons imports inbox pair_table quality_control self_checks snapshots web_search"
+        rooms = "aspects comparisons hub imports inbox pair_table quality_control self_checks snapshots web_search"
         for tables in rooms.split():
             import_module(f"annotation.models.{tables}")
 

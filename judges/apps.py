@@ -10,5 +10,5 @@ class JudgesConfig(AppConfig):
     def import_models(self) -> None:
         """Import the models that have separate files because the engine does not need them."""
         super().import_models()
-        for name in ("batches", "canaries", "costs", "prices", "probes", "retrieval"):
+        for name in ("batches", "canaries", "costs", "keys", "prices", "probes", "retrieval"):
             import_module(f"judges.models.{name}")

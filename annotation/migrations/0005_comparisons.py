@@ -1,4 +1,4 @@
-"""Comparisons of two documents of a query: sets, who is asked, and preferences."""
+"""Comparisons of two documents of a query: sets, who is asked, and preferences; pushes to a hub."""
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
@@ -17,6 +17,32 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.CreateModel(
+            name='HubPush',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('state', models.CharField(choices=[('waiting', 'waiting'), ('running', 'running'), ('ready', 'ready'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='waiting', max_length=9)),
+                ('done', models.PositiveBigIntegerField(default=0)),
+                ('total', models.PositiveBigIntegerField(default=0)),
+                ('phase', models.CharField(blank=True, help_text='What it is doing now; done and total count that.', max_length=200)),
+                ('error', models.TextField(blank=True, help_text='Why it ended badly, one line.')),
+                ('attempts', models.PositiveSmallIntegerField(default=0, help_text='Claims since it last made progress.')),
+                ('fencing_token', models.PositiveIntegerField(default=0, help_text='Rises with every claim; older holders lose.')),
+                ('lease_until', models.DateTimeField(help_text='Renewed by its holder; after it anybody may claim it.', null=True)),
+                ('cancel_asked', models.BooleanField(default=False, help_text='Its holder saves what it has and ends it.')),
+                ('made_by', models.CharField(blank=True, max_length=150)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('started_at', models.DateTimeField(help_text='The first claim.', null=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('kind', models.CharField(choices=[('dataset', 'export'), ('model', 'model')], max_length=7)),
+                ('number', models.BigIntegerField(help_text='Of the export, or the primary key of the model.')),
+                ('repository', models.CharField(max_length=200)),
+                ('public', models.BooleanField(default=False)),
+                ('address', models.CharField(blank=True, help_text='Of the repository, once it was pushed.', max_length=500)),
+                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hub_pushes', to='corpus.collection')),
+            ],
+            options={'abstract': False},
+        ),
         migrations.CreateModel(
             name='ComparisonSet',
             fields=[
