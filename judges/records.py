@@ -21,13 +21,14 @@ ALTERNATIVES = 20
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed", "web"})
 # Roles of steps in conversations (judges.conversations), by subject: answers from documents and their
 # checks; agents that search, and their assessment; synthetic queries with their documents; forms of
-# queries.
+# queries; two documents side by side.
 CONVERSATIONS = frozenset(
     {
         *("answer", "correct"),
         *("search", "assess", "reference"),
         *("persona", "classify", "outline", "decompose", "blueprint", "negatives", "compose"),
         *("keywords", "ask"),
+        "prefer",
     }
 )
 WITHOUT_PAIR = RETRIEVAL | CONVERSATIONS

@@ -26,4 +26,19 @@ class Migration(migrations.Migration):
                 ('collection', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='corpus.collection')),
             ],
         ),
+        migrations.AlterField(
+            model_name='attempt',
+            name='role',
+            field=models.CharField(choices=[('for', 'for'), ('against', 'against'), ('vote', 'vote'), ('generation', 'generation'), ('filter', 'filter'), ('adjudicate', 'adjudicate'), ('check', 'check'), ('write', 'write'), ('entity', 'entity'), ('measure', 'measure'), ('rewrite', 'rewrite'), ('reason', 'reason'), ('rank', 'rank'), ('embed', 'embed'), ('web', 'web search'), ('answer', 'answer'), ('correct', 'check of an answer'), ('search', 'search'), ('assess', 'assessment of an answer'), ('reference', 'reference answer'), ('persona', 'persona'), ('classify', 'type of query'), ('outline', 'answer to a synthetic query'), ('decompose', 'aspects'), ('blueprint', 'blueprint'), ('negatives', 'blueprints of negatives'), ('compose', 'written document'), ('keywords', 'keywords'), ('ask', 'written query'), ('prefer', 'preference')], max_length=10),
+        ),
+        migrations.AlterField(
+            model_name='ledger',
+            name='role',
+            field=models.CharField(choices=[('for', 'for'), ('against', 'against'), ('vote', 'vote'), ('generation', 'generation'), ('filter', 'filter'), ('adjudicate', 'adjudicate'), ('check', 'check'), ('write', 'write'), ('entity', 'entity'), ('measure', 'measure'), ('rewrite', 'rewrite'), ('reason', 'reason'), ('rank', 'rank'), ('embed', 'embed'), ('web', 'web search'), ('answer', 'answer'), ('correct', 'check of an answer'), ('search', 'search'), ('assess', 'assessment of an answer'), ('reference', 'reference answer'), ('persona', 'persona'), ('classify', 'type of query'), ('outline', 'answer to a synthetic query'), ('decompose', 'aspects'), ('blueprint', 'blueprint'), ('negatives', 'blueprints of negatives'), ('compose', 'written document'), ('keywords', 'keywords'), ('ask', 'written query'), ('prefer', 'preference')], max_length=10),
+        ),
+        migrations.AlterField(
+            model_name='retrievalcall',
+            name='role',
+            field=models.CharField(choices=[('for', 'for'), ('against', 'against'), ('vote', 'vote'), ('generation', 'generation'), ('filter', 'filter'), ('adjudicate', 'adjudicate'), ('check', 'check'), ('write', 'write'), ('entity', 'entity'), ('measure', 'measure'), ('rewrite', 'rewrite'), ('reason', 'reason'), ('rank', 'rank'), ('embed', 'embed'), ('web', 'web search'), ('answer', 'answer'), ('correct', 'check of an answer'), ('search', 'search'), ('assess', 'assessment of an answer'), ('reference', 'reference answer'), ('persona', 'persona'), ('classify', 'type of query'), ('outline', 'answer to a synthetic query'), ('decompose', 'aspects'), ('blueprint', 'blueprint'), ('negatives', 'blueprints of negatives'), ('compose', 'written document'), ('keywords', 'keywords'), ('ask', 'written query'), ('prefer', 'preference')], max_length=10),
+        ),
     ]

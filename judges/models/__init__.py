@@ -327,6 +327,7 @@ class JudgeCall(models.Model):
         COMPOSE = "compose", gettext_lazy("written document")
         KEYWORDS = "keywords", gettext_lazy("keywords")
         ASK = "ask", gettext_lazy("written query")
+        PREFER = "prefer", gettext_lazy("preference")
 
     class Outcome(models.TextChoices):
         LABELLED = "labelled", gettext_lazy("labelled")

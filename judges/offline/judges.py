@@ -266,6 +266,9 @@ ASSESSORS: dict[str, tuple[Callable[[Inputs, Lexicon], float], str, float, float
 }
 
 
+CLOSE = 0.05  # Distances of two documents that differ by less are equal.
+
+
 def score_to_grade(distance: float, highest: int, relevant_from: int) -> int:
     """Return a grade from 0 to `highest` for a distance of `assess_relevance`; 0 or more means relevant."""
     if distance >= 0:
@@ -288,3 +291,20 @@ def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int,
     # The distance is relative to the side of the threshold, so that both 1 and -1 can be reached.
     span = 1 - threshold if score >= threshold else threshold
     return int(score >= threshold), reason, max(-1.0, min(1.0, (score - threshold) / span))
+
+
+def compare_documents(model: str, first: Inputs, second: Inputs, lexicon: Lexicon) -> dict[str, object]:
+    """Return which of a query's two documents an assessor scores higher: A, the first one, or B.
+
+    Both are bad if neither reaches the threshold, and equal if their distances from it differ by less than CLOSE.
+    Raises KeyError for a model that is not in ASSESSORS.
+    """
+    (verdict, _, distance), (other_verdict, _, other_distance) = (
+        assess_relevance(model, inputs, lexicon) for inputs in (first, second)
+    )
+    reason = f"By counting only: {distance:+.2f} for A and {other_distance:+.2f} for B, from the threshold at 0."
+    if not (verdict or other_verdict):
+        return {"reason": reason, "preference": "both bad"}
+    if abs(distance - other_distance) < CLOSE:
+        return {"reason": reason, "preference": "equal"}
+    return {"reason": reason, "preference": "A" if distance > other_distance else "B"}

@@ -10,6 +10,7 @@ from typing import Any
 
 from corpus.rubric import BY_QUERY, Rubric
 from judges.prompts import render, searching, templates, writing
+from judges.prompts.answers.formats import PairPreference, schema_of
 from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Prompt, Side
 
 # The suffix of a prompt version's name, by schema mode.
@@ -26,6 +27,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "measure": writing.MEASURE_SCHEMA,
     **dict.fromkeys(searching.METHODS, searching.PASSAGE_SCHEMA),
     "reason": searching.REASONING_SCHEMA,
+    "prefer": schema_of(PairPreference),
 }
 
 

@@ -100,6 +100,7 @@ USERS = {
     "vote": ("vote",),
     "adjudicate": ("adjudicate",),
     "decision": ("decision",),
+    "prefer": ("prefer",),
 }
 # Variants of each kind: by the number of agents, by the scale, by a paper's baseline.
 VARIANTS = {
@@ -108,6 +109,7 @@ VARIANTS = {
     "vote": ("", *(f"-0-{grades}" for grades in GRADED_SCHEMAS), *(f"-{name}" for name in BASELINES)),
     "adjudicate": ("",),
     "decision": tuple(f"-0-{grades}" for grades in SCALES.values()),
+    "prefer": ("",),
 }
 # Key of the quotations that do not occur in the document.
 NOT_FOUND = "not in the document"
@@ -175,6 +177,12 @@ def decision_prompt(inputs: Inputs, grades: int) -> Prompt:
     return _build_prompt("decision", inputs, user, f"-0-{grades}")
 
 
+def prefer_prompt(first: Inputs, second: Inputs) -> Prompt:
+    """Return the prompt that asks which of two documents of a query is better: A, the first one, or B."""
+    documents = {"first": document_block(first), "second": document_block(second)}
+    return _build_prompt("prefer", first, templates.render("prefer", query=query_block(first), **documents))
+
+
 def grade_levels(grades: int) -> tuple[str, ...]:
     """Return the meaning of each grade of a scale, from 0 on."""
     return tuple(line.partition(": ")[2] for line in templates.text(f"scale-{grades}").splitlines())
@@ -229,19 +237,28 @@ def render_definition(definition: Definition) -> str:
 
 def inputs_block(inputs: Inputs) -> str:
     """Return the part that debate and vote share: the query with its answers, and the document, each in a fence."""
+    return templates.render("inputs", query=query_block(inputs), document=document_block(inputs))
+
+
+def query_block(inputs: Inputs) -> str:
+    """Return the query with its answers in a fence."""
     query_fields = truncated_field("query", inputs.query, TEXT_LIMIT)
     for number, answer in enumerate(inputs.answers, 1):
         query_fields |= truncated_field(f"answer {number}", answer, TEXT_LIMIT)
+    # A fence is named by its content. One name for both fences would change with every document, and a cache could
+    # no longer reuse the beginning.
+    return delimit_content(dump_json(query_fields))
+
+
+def document_block(inputs: Inputs) -> str:
+    """Return the document, or the window of it, in a fence."""
     title = truncated_field("document title", inputs.title, TEXT_LIMIT) if inputs.title else {}
     document_fields = title | truncated_field("document", inputs.document, inputs.shown)
     if (window := inputs.window) is not None:
         # The note includes the position, so that an equal part of another document is another question to the cache.
         position = f"characters {window.start + 1} to {window.end} of {window.length}"
         document_fields["document, note"] = f"part {window.number} of {window.count}: {position}"
-    # A fence is named by its content. One name for both fences would change with every document, and a cache could
-    # no longer reuse the beginning.
-    query, document = delimit_content(dump_json(query_fields)), delimit_content(dump_json(document_fields))
-    return templates.render("inputs", query=query, document=document)
+    return delimit_content(dump_json(document_fields))
 
 
 def block_ends(user: str, max_blocks: int | None = None) -> list[int]:
@@ -283,7 +300,9 @@ def version_name(kind: str, variant: str, form: str, definition: Definition) -> 
 
 @lru_cache(maxsize=1024)
 def _version_text(kind: str, variant: str, form: str, definition: Definition) -> str:
-    parts = {"system": _system_message(kind, variant, form, definition), "inputs": templates.text("inputs")}
+    parts = {"system": _system_message(kind, variant, form, definition)}
+    if kind != "prefer":  # it shows two documents in a message of its own
+        parts["inputs"] = templates.text("inputs")
     if kind == "decision":
         parts["levels"] = templates.text(f"scale-{variant.rpartition('-')[2]}")
     parts |= {user: templates.text(user) for user in USERS[kind]}

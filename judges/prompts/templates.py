@@ -13,7 +13,8 @@ NAMES = {
     "inputs others own stances": "debate-first argue-first",
     "history inputs others own previous round": "debate-later",
     "history inputs others own previous response round": "argue-later",
-    "definition with_answers": "adjudicate-system decision-system vote-system verdict-only-system score-chain-system",
+    "definition with_answers": "adjudicate-system decision-system vote-system verdict-only-system score-chain-system "
+    "prefer-system",
     "history inputs": "adjudicate",
     "definition highest scale with_answers": "graded-system",
     "inputs": "decision vote",
@@ -25,6 +26,7 @@ NAMES = {
     "query-keywords-system query-ask-system "
     "agent-system agent-evidence-system agent-assess-system agent-reference-system",
     "document query": "inputs",
+    "first query second": "prefer",
     "problem request": "repair",
     "definition inputs": "write",
     "definition earlier inputs": "write-again",

@@ -134,6 +134,11 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
 
 def _answer_without_pair(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
     """Return an expanded query or a step of a conversation, from the documents that BM25 finds for the query."""
+    if request.role == "prefer":
+        if request.judge.model not in judges.ASSESSORS:
+            raise Rejected(f"{request.judge.model!r} scores no documents, so it cannot compare them.")
+        first, second = request.material["first"], request.material["second"]
+        return judges.compare_documents(request.judge.model, first, second, lexicon)
     if request.role in CONVERSATIONS:
         document_count = conversations.READERS.get(request.role, 0)
         documents = _find_documents(request.material["query"], lexicon, document_count) if document_count else []

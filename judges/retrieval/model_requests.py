@@ -30,6 +30,7 @@ from judges.engine.leases import Claimed
 from judges.engine.plan import raise_output_limit
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
+from judges.offline.judges import ASSESSORS
 from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH, ensure_writers, missing_writers
 from judges.records import Inputs, Judge, Prompt, Turn
 from judges.workers import inline_runner as runner
@@ -131,8 +132,8 @@ def _supports_role(judge: Judge, role: str) -> bool:
     if role in ENDPOINTS:
         return judge.preset.wire == ENDPOINTS[role]
     if judge.preset.wire == "offline":
-        # The rewriter is the only offline judge that writes free text.
-        return judge.name == OFFLINE_REWRITER
+        # The rewriter is the only offline judge that writes free text; those that score documents can compare them.
+        return judge.model in ASSESSORS if role == "prefer" else judge.name == OFFLINE_REWRITER
     return judge.preset.asks and not judge.decides
 
 

@@ -6,7 +6,7 @@ answers on as a Turn whose verdict has no meaning and whose reason is the valida
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError, field_validator
 
@@ -40,6 +40,13 @@ class Correctness(AnswerFormat):
     correct: bool
 
 
+class PairPreference(AnswerFormat):
+    """Which of two documents of a query is better, A or B; what decides it comes first."""
+
+    reason: str
+    preference: Literal["A", "B", "equal", "both bad"]
+
+
 # Formats by role (judges.records.CONVERSATIONS).
 FORMATS: dict[str, type[AnswerFormat]] = {
     "answer": ContextAnswer,
@@ -48,6 +55,7 @@ FORMATS: dict[str, type[AnswerFormat]] = {
     "search": agents.SearchTurn,
     "assess": agents.AnswerGrade,
     "reference": agents.ReferenceDraft,
+    "prefer": PairPreference,
 }
 
 
