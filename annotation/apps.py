@@ -17,8 +17,8 @@ class AnnotationConfig(AppConfig):
     def import_models(self) -> None:
         """Import also the models that are not in `models/__init__.py`."""
         super().import_models()
-        rooms = "aspects comparisons hub imports inbox pair_table quality_control self_checks snapshots web_search"
-        for tables in rooms.split():
+        rooms = "aspects comparisons hub imports inbox judged_comparisons pair_table quality_control self_checks"
+        for tables in (*rooms.split(), "snapshots", "web_search"):
             import_module(f"annotation.models.{tables}")
 
     def ready(self) -> None:

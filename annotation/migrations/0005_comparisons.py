@@ -1,4 +1,4 @@
-"""Comparisons of two documents of a query: sets, who is asked, and preferences; pushes to a hub."""
+"""Comparisons of two documents of a query: sets, who is asked, preferences, and jobs of judges; pushes to a hub."""
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
@@ -130,5 +130,65 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='preference',
             trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'Cannot truncate table %: it is append-only', TG_TABLE_NAME;", hash='246c5098c160da4621b626dfcc418436b1aec569', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_92888', table='annotation_preference', when='BEFORE')),
+        ),
+        migrations.CreateModel(
+            name='JudgedComparison',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('forward', models.CharField(blank=True, choices=[('first', 'first preferred'), ('second', 'second preferred'), ('equal', 'equal'), ('both_bad', 'both bad')], help_text='With the first document as A.', max_length=8)),
+                ('backward', models.CharField(blank=True, choices=[('first', 'first preferred'), ('second', 'second preferred'), ('equal', 'equal'), ('both_bad', 'both bad')], help_text='With the second document as A.', max_length=8)),
+                ('problem', models.TextField(blank=True, help_text='Why an order has no answer; then the judge has no preference.')),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('assessor', models.ForeignKey(help_text="The judge's version.", on_delete=django.db.models.deletion.PROTECT, related_name='+', to='corpus.assessor')),
+                ('comparison', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='judged', to='annotation.comparison')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='ComparisonJudging',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('state', models.CharField(choices=[('waiting', 'waiting'), ('running', 'running'), ('ready', 'ready'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='waiting', max_length=9)),
+                ('done', models.PositiveBigIntegerField(default=0)),
+                ('total', models.PositiveBigIntegerField(default=0)),
+                ('phase', models.CharField(blank=True, help_text='What it is doing now; done and total count that.', max_length=200)),
+                ('error', models.TextField(blank=True, help_text='Why it ended badly, one line.')),
+                ('attempts', models.PositiveSmallIntegerField(default=0, help_text='Claims since it last made progress.')),
+                ('fencing_token', models.PositiveIntegerField(default=0, help_text='Rises with every claim; older holders lose.')),
+                ('lease_until', models.DateTimeField(help_text='Renewed by its holder; after it anybody may claim it.', null=True)),
+                ('cancel_asked', models.BooleanField(default=False, help_text='Its holder saves what it has and ends it.')),
+                ('made_by', models.CharField(blank=True, max_length=150)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('started_at', models.DateTimeField(help_text='The first claim.', null=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('number', models.PositiveIntegerField(db_default=0, editable=False, help_text='In its collection, from 1.')),
+                ('campaign', models.BigIntegerField(help_text='Keeps its calls and what they cost; null: it asked nobody.', null=True)),
+                ('options', models.JSONField(default=dict, help_text='set (its number), judges, versions, budget, max_calls.')),
+                ('key', models.CharField(help_text='sha256 of the set and the judges, in hex.', max_length=64)),
+                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='corpus.collection')),
+                ('set', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judgings', to='annotation.comparisonset')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('collection', 'key'), name='comparison_judging_once'), models.UniqueConstraint(fields=('collection', 'number'), name='comparison_judging_number')],
+            },
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='comparisonjudging',
+            trigger=pgtrigger.compiler.Trigger(name='number', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (NEW."number" = 0)', func='\nINSERT INTO corpus_lastnumber AS last (collection_id, kind, number) VALUES (NEW.collection_id, TG_TABLE_NAME, 1)\nON CONFLICT (collection_id, kind) DO UPDATE SET number = last.number + 1 RETURNING last.number INTO NEW.number;\nRETURN NEW;\n', hash='3dc256183a92aacae0822878755f4be8d1ed56a0', operation='INSERT', pgid='pgtrigger_number_0e517', table='annotation_comparisonjudging', when='BEFORE')),
+        ),
+        migrations.AddConstraint(
+            model_name='judgedcomparison',
+            constraint=models.UniqueConstraint(fields=('comparison', 'assessor'), name='judged_comparison_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='judgedcomparison',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('problem', ''), _negated=True), models.Q(models.Q(('forward', ''), _negated=True), models.Q(('backward', ''), _negated=True)), _connector='OR'), name='judged_comparison_answered'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='judgedcomparison',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='ac7f071beac6b5238768555bcc7bc4f586233bac', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_19c8e', table='annotation_judgedcomparison', when='BEFORE')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='judgedcomparison',
+            trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'Cannot truncate table %: it is append-only', TG_TABLE_NAME;", hash='712f67a12948bf0fcab86c327338ffda4755f0fd', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_ceffd', table='annotation_judgedcomparison', when='BEFORE')),
         ),
     ]
