@@ -23,6 +23,7 @@ from annotation.home.overview import api as dashboard
 from annotation.people import api as people
 from annotation.quality.label_quality import api as label_quality
 from annotation.work.adjudication import api as adjudication
+from annotation.work.comparing import api as comparing
 from annotation.work.judging import api as judging
 from api import views
 from api.authentication import Replayed, TokenThrottle
@@ -38,8 +39,8 @@ from training.jobs import api as trainings
 
 # In the order of the reference page.
 ROOMS = (
-    dashboard, data, bulk, people, judging, adjudication, campaigns, label_quality, agreement, imports, exports,
-    audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
+    dashboard, data, bulk, people, judging, comparing, adjudication, campaigns, label_quality, agreement, imports,
+    exports, audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
 )  # fmt: skip
 
 

@@ -11,4 +11,7 @@ SELECT
     (SELECT coalesce("values" #>> '{kappas,0,kappa,value}', "values" #>> '{kappas,3,kappa,value}')::float
      FROM annotation_storedresult WHERE collection_id = :collection AND kind = 'label-quality'),
     -- Webhooks that were disabled by nobody.
-    (SELECT count(*) FROM api_webhook WHERE collection_id = :collection AND disabled IN ('failing', 'gone'));
+    (SELECT count(*) FROM api_webhook WHERE collection_id = :collection AND disabled IN ('failing', 'gone')),
+    -- Comparisons for people to answer.
+    EXISTS (SELECT FROM annotation_comparisonset WHERE collection_id = :collection AND people > 0
+            AND paused_at IS NULL AND ended_at IS NULL);

@@ -29,6 +29,7 @@ class Tab:
     about: Promise | None = None  # What a page of the Lab is for.
     is_of_lab: bool = False  # Shown outside the Lab, but only while the collection has it.
     is_of_site: bool = False  # Its address names no collection.
+    is_of_sets: bool = False  # Shown only while the collection has comparisons for people.
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Entry:
 
 WORK = (
     Entry("judge", _("Judge"), (Tab("judge", _("Judge"), ("gold/grade/", "gold/review/")),), Role.ANNOTATOR),
+    Entry("compare", _("Compare"), (Tab("compare", _("Compare"), is_of_sets=True),), Role.ANNOTATOR),
     Entry("adjudicate", _("Adjudicate"), (Tab("adjudicate", _("Adjudicate")),), Role.ADJUDICATOR),
     Entry("aspects", _("Aspects"), (Tab("aspects", _("Aspects"), is_of_lab=True),), Role.ADJUDICATOR),
     Entry(
@@ -58,7 +60,7 @@ ADMIN = (
     Entry(
         "judging",
         _("Judging"),
-        (Tab("campaigns", _("Campaigns")), Tab("models", _("Models")), Tab("prices", _("Prices"))),
+        (Tab("campaigns", _("Campaigns"), ("comparisons/",)), Tab("models", _("Models")), Tab("prices", _("Prices"))),
     ),
     Entry(
         "people",
@@ -178,8 +180,11 @@ SITE = tuple(
 
 MANY = 100_000  # Pairs and conflicts are counted up to here.
 CONFLICTS = """
-    SELECT count(*) FROM (
-        SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'conflict' LIMIT %(many)s) conflicts
+    SELECT
+        (SELECT count(*) FROM (SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'conflict'
+                               LIMIT %(many)s) conflicts),
+        EXISTS (SELECT FROM annotation_comparisonset WHERE collection_id = %(collection)s AND people > 0
+                AND paused_at IS NULL AND ended_at IS NULL)
 """
 COUNTS = read_sql(__file__, "count_navigation")
 
@@ -201,20 +206,24 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
     work = [entry for entry in WORK if scope.may_judge and scope.role >= entry.role]
     entries = [*ADMIN, LAB_ENTRY] if scope.may_admin else work
     current, current_tab = _find_current(request.path, (*entries, *work, GEAR), collection)
-    work = [entry for entry in work if collection.lab or not entry.tabs[0].is_of_lab]
-    at_work = scope.may_admin and current in work
-
     # The counts of the entries, by key, and the stored alpha of Quality, in one statement.
     with connection.cursor() as cursor:
         cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": collection.pk, "many": MANY})
-        row = cursor.fetchone() or ()
+        *row, has_comparisons = cursor.fetchone() or (False,)
     keys = ("adjudicate", "data", "judging", "people", "train", "benchmark", "quality", "disabled_webhooks")
     counts: dict[str, float | None] = dict(zip(keys, row, strict=False))
+
+    def is_shown(entry: Entry) -> bool:
+        tab = entry.tabs[0]
+        return (collection.lab or not tab.is_of_lab) and (has_comparisons or not tab.is_of_sets)
+
+    work = [entry for entry in work if is_shown(entry)]
+    at_work = scope.may_admin and current in work
     menu = [
         _show(entry.tabs[0], collection)
         | {"key": entry.key, "title": entry.title, "current": entry is current, "count": counts.get(entry.key)}
         for entry in entries
-        if collection.lab or not entry.tabs[0].is_of_lab
+        if is_shown(entry)
     ]
     # Admins who judge keep their menu on the left: there, the entries of the work are tabs.
     tabs: Iterable[Tab] = [entry.tabs[0] for entry in work] if at_work else (current.tabs if current else ())

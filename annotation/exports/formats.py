@@ -28,6 +28,7 @@ class Format:
     labels: bool = True  # Whether it contains resolved labels, which can be limited to some origins.
     counted: Mapping[str, int] = field(default_factory=dict)  # Counts of the manifest, and their column in a row.
     version: int = 1
+    takes: tuple[str, ...] = ()  # Options that only this file of rows takes.
 
     def with_posterior(self) -> "Format":
         """Return the format with the posterior as last column, if it is CSV."""
@@ -96,6 +97,11 @@ FORMATS = {
         Format("aspects", "aspects.jsonl", gettext_noop("Aspects"),
                gettext_noop("Aspects of a complete answer to each query, with weights and supporting documents."),
                line=aspect_line, labels=False, counted={"importances": 4}),
+        Format("preference-grades", "qrels.txt", gettext_noop("Grades from comparisons"),
+               gettext_noop("A TREC qrels file of compared documents, graded by their strengths. Labels do not "
+                            "change."),
+               line=lambda row: f"{row[0]} 0 {row[1]} {row[2]}\n", labels=False, counted={"grades": 2},
+               takes=("labels", "thresholds")),
     )
 }  # fmt: skip
 LINES = "train.jsonl, dev.jsonl"  # Files of a training set with one file per split.
@@ -115,6 +121,10 @@ SETS = {
         Format("trl", LINES, "TRL",
                gettext_noop("Prompt and completion for supervised fine-tuning: “no”, or “yes” with contribution and "
                             "evidence.")),
+        Format("preferences", LINES, gettext_noop("Preferences (DPO)"),
+               gettext_noop("Prompt, chosen and rejected of each comparison with a preferred document, for TRL's DPO "
+                            "and reward trainers."),
+               labels=False),
         Format("erank-sft", LINES, "ERank",
                gettext_noop("Scores from 0 to 10, each after its chain of thought, as written by synthesize_scores."),
                labels=False),

@@ -18,6 +18,7 @@ from annotation.exports.options import OF_FORMAT, ExportOptions
 from annotation.exports.query_splits.lists import list_names
 from annotation.exports.query_splits.parts import SPLITS
 from annotation.exports.snapshots import exports_folder
+from annotation.models.comparisons import Preference
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.run_lines import top_of_run
@@ -26,7 +27,7 @@ from corpus.search import lengths
 from store.files import publish
 
 MOST = 200_000_000  # Most bytes of an uploaded file; the command export takes any.
-FIRST = (*OF_FORMAT, "teacher", "split", "seed")  # Fields outside the section of further options.
+FIRST = (*OF_FORMAT, "thresholds", "teacher", "split", "seed")  # Fields outside the section of further options.
 FILES = ("run", "tokenizer")
 NAMED = {
     "test": _("A kept list, or the split that queries carry. Blank: no test split."),
@@ -63,6 +64,8 @@ class ExportForm(ActionForm):
         self.collection = collection
         origins, versions, split_names = _count_origins(collection), list_versions(collection), list_names(collection)
         self.origins = {origin for origin, _n in origins}
+        answers = Preference.objects.filter(comparison__set__collection=collection)
+        self.has_comparisons = answers.exists()
         has_scores = Pair.objects.filter(collection=collection, teacher_score__isnull=False).exists()
         initial = {
             "origins": self.origins,
@@ -104,7 +107,7 @@ class ExportForm(ActionForm):
         """Read the options and the uploaded files, without options that do not apply."""
         data = self.cleaned_data
         if (form := ALL_FORMATS.get(data.get("format", ""))) is not None:
-            ignored = set() if form.is_set else set(self.fields) - set(OF_FORMAT)
+            ignored = {"thresholds"} if form.is_set else set(self.fields) - {*OF_FORMAT, *form.takes}
             for name in ignored | (set() if form.labels else set(OF_FORMAT[1:])):
                 data.pop(name, None)
                 self.errors.pop(name, None)

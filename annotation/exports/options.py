@@ -31,6 +31,8 @@ CHANGING = (
 )  # fmt: skip
 # Options about labels and further documents, which erank-sft does not take: its documents are already drawn and scored.
 FIXED = ("run", "agreement", "origins", "balance", "aggregate", "qrels")
+# The same of preferences, whose documents are those that were compared.
+OF_COMPARISONS = (*FIXED, "negatives", "documents")
 OTHERS = "sets that draw from several collections are made on the server, by who may read them all"
 
 
@@ -116,6 +118,15 @@ class ExportOptions(Options):
                 "machine": _("label from the policy, even where people disagree"),
             }
         ),
+    )
+    thresholds: Annotated[tuple[float, ...], BeforeValidator(split_names)] = option(
+        _("Thresholds of strengths"),
+        _(
+            "For grades from comparisons: the lowest strength of each grade from 1, as -1, 0.5, 2. Blank: grades with "
+            "equally many documents."
+        ),
+        default=(),
+        at_most=100,
     )
     relevant_from: int | None = option(
         _("Lowest grade that counts as relevant"),
@@ -235,7 +246,11 @@ class ExportOptions(Options):
         changed_names = [name for name in set_names if getattr(self, name) != type(self).model_fields[name].default]
         if not self.form.is_set:
             sentence = _("This is for training sets: %(format)s is one file and never split.")
-            self._refuse([name for name in set_names if name not in OF_FORMAT], sentence)
+            self._refuse([name for name in set_names if name not in (*OF_FORMAT, *self.form.takes)], sentence)
+        if "thresholds" not in self.form.takes:
+            self._refuse([name for name in changed_names if name == "thresholds"], _("%(format)s has no thresholds."))
+        if list(self.thresholds) != sorted(set(self.thresholds)):
+            raise BadOption("thresholds", _("Enter ascending numbers."))
         if not self.form.labels:
             without = ("origins", "leave_out_failed", "aggregate")
             self._refuse(
@@ -250,6 +265,9 @@ class ExportOptions(Options):
         if self.format == "erank-sft":
             sentence = _("This does not go with erank-sft: synthesize_scores chose its documents.")
             self._refuse([name for name in changed_names if name in FIXED], sentence)
+        if self.format == "preferences":
+            sentence = _("Preferences are about the documents that were compared: leave this out.")
+            self._refuse([name for name in changed_names if name in OF_COMPARISONS], sentence)
         if self.qrels is not None:
             if self.format not in BENCHMARKS:
                 sentence = _("Only the formats beir and mteb take a version of the qrels, not %(format)s.")

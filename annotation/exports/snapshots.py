@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
@@ -15,8 +15,9 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.exports import files, held_labels
-from annotation.exports.formats import Format
+from annotation.exports.formats import Format, Row
 from annotation.exports.label_sources.aggregated_labels import aggregate_labels
+from annotation.exports.label_sources.comparisons import read_grades
 from annotation.exports.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.exports.options import MADE_OF_GRADES, ExportOptions
 from annotation.exports.rows import rows_of
@@ -34,7 +35,7 @@ from store.files import fetch, publish
 from store.sql import fetch_row
 
 # Formats without judgments and labels, which do not lock judgments.
-WITHOUT_JUDGMENTS = frozenset({"debates", "aspects"})
+WITHOUT_JUDGMENTS = frozenset({"debates", "aspects", "preferences", "preference-grades"})
 
 Progress = Callable[[int], None]
 
@@ -143,7 +144,11 @@ def write_files(
                 aggregated = aggregate_labels(collection, options.aggregate, options.assessors)
                 manifest["aggregate"] = {"by": options.aggregate, "of": {collection.name: aggregated.described}}
                 form = form.with_posterior()
-            rows = rows_of(form.name, collection, origins, left_out, aggregated)
+            if form.name == "preference-grades":
+                graded, manifest["grades_from"] = read_grades(collection, options)
+                rows: Iterable[Sequence[Row]] = [graded]
+            else:
+                rows = rows_of(form.name, collection, origins, left_out, aggregated)
             manifest["counts"] = files.write_rows(export_files, form, rows, progress)
             held_labels.hold_rows(snapshot, origins, left_out, aggregated, by_grades=as_judgments)
         else:

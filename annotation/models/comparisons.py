@@ -13,6 +13,11 @@ from judges.models.retrieval import RetrievalCall
 class ComparisonSet(Numbered):
     """A drawn set of comparisons, which people and judges answer until it ends."""
 
+    class State(models.TextChoices):
+        OPEN = "open", _("open")
+        PAUSED = "paused", _("paused")
+        ENDED = "ended", _("ended")
+
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="comparison_sets")
     title = models.CharField(max_length=200, blank=True)
     options = models.JSONField(default=dict, help_text="As it was drawn (annotation.work.comparing.options).")
@@ -29,6 +34,13 @@ class ComparisonSet(Numbered):
 
     def __str__(self) -> str:
         return f"{self.collection} comparisons {self.number}"
+
+    @property
+    def state(self) -> State:
+        """Whether people get its comparisons."""
+        if self.ended_at is not None:
+            return self.State.ENDED
+        return self.State.OPEN if self.paused_at is None else self.State.PAUSED
 
 
 class Comparison(models.Model):

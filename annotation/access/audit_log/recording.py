@@ -111,6 +111,9 @@ ACTS = {
     "export.pushed": _("pushed an export or a model to a hub"),
     "study.made": _("started a paired study"),
     "study.ended": _("ended a paired study"),
+    "comparisons.drawn": _("drew a set of comparisons"),
+    "comparisons.control": _("paused, resumed or ended a set of comparisons"),
+    "comparisons.deleted": _("deleted a set of comparisons"),
     "aspects.revised": _("revised the aspects of a query"),
     "aspects.reviewed": _("reviewed the aspects of a query"),
     "aspects.imported": _("imported aspects"),
@@ -151,7 +154,7 @@ KINDS = {
     "people": (_("Members and invitations"), ("member", "invitation")),
     "quality": (
         _("Quality control"),
-        ("judgments", "checks", "arguments", "qualification", "consent", "gold", "study"),
+        ("judgments", "checks", "arguments", "qualification", "consent", "gold", "study", "comparisons"),
     ),
     "data": (_("Data and settings"), ("collection", "import", "settings", "aspects", "webhook")),
     "judges": (

@@ -22,6 +22,7 @@ from annotation.exports.sets.erank import ErankWriter, read_scored_rows
 from annotation.exports.sets.grouped import GROUPED_FORMATS, GroupedWriter
 from annotation.exports.sets.hard_negatives import add_assumed
 from annotation.exports.sets.parquet import ParquetWriter
+from annotation.exports.sets.preferences import PreferenceWriter, read_preference_rows
 from annotation.exports.sets.prism import PrismWriter
 from annotation.exports.sets.rows import SetQuery, SetRow, by_query, keep_rows, order_key
 from annotation.exports.sets.shapes import CompletionWriter, ShapeWriter, rows_used
@@ -45,7 +46,17 @@ WITHOUT_EVIDENCE = gettext_noop("relevant without contribution and evidence")
 # Formats whose rows carry each judge's vote, contribution and evidence.
 EVIDENCE = ("prism", "parquet", "trl")
 # Formats without a teacher's score, or with a score of their own.
-WITHOUT_TEACHER = ("beir", "mteb", "trl", "erank-sft", "rtriever", "ms-swift", "ms-swift-embedding", "tevatron")
+WITHOUT_TEACHER = (
+    "beir",
+    "mteb",
+    "trl",
+    "erank-sft",
+    "rtriever",
+    "ms-swift",
+    "ms-swift-embedding",
+    "tevatron",
+    "preferences",
+)
 
 
 def make_set(
@@ -166,6 +177,8 @@ def _choose_source_queries(source: SetSource, options: ExportOptions, left_out: 
     """Read the pairs of a collection, and return its queries with the rows that the options leave."""
     if options.format == "erank-sft":
         rows = read_scored_rows(source, options, left_out)
+    elif options.format == "preferences":
+        rows = read_preference_rows(source, options, left_out)
     else:
         rows = source.rows(options, left_out)
     if options.qrels is None:
@@ -252,7 +265,7 @@ def _check_completeness(sides: Sides, options: ExportOptions, left_out: LeftOutC
             values: dict[str, Any] = {"side": side.capitalize(), "why": explanation, "way_out": way_out}
             raise BadOption("allow_incomplete", words % values)
     relevant = [row.relevant for query in sides.get(TRAIN, []) for row in query.rows]
-    if len(set(relevant)) == 1:
+    if len(set(relevant)) == 1 and options.format != "preferences":
         write = _("let a judge write them (write_evidence)")
         words = _(
             "All %(n)s pairs of train would be %(which)s%(why)s, and a model learns nothing from one label alone: "
@@ -318,6 +331,8 @@ def _create_writer(files: ExportFiles, options: ExportOptions, sources: list[Set
         return ParquetWriter(files, options, sources[0].collection)
     if name == "erank-sft":
         return ErankWriter(files)
+    if name == "preferences":
+        return PreferenceWriter(files, options, sources)
     return CompletionWriter(files) if name == "trl" else ShapeWriter(files, options)
 
 
