@@ -9,6 +9,7 @@ from annotation.data.imports import importing
 from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.exports import services as exports
 from annotation.quality.label_quality import services as audits
+from annotation.work.comparing import services as comparing
 from annotation.work.settings import services as settings
 from benchmark.agents.grading import GRADINGS
 from benchmark.agents.references import REFERENCES
@@ -50,6 +51,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
         operation="POST /collections/{slug:name}/imports/{number}/options", command="import_collection"
     ),
     audits.draw_audits: Doors(operation="POST /collections/{slug:name}/audits/{number}/draw"),
+    comparing.draw_comparisons: Doors(operation="POST /collections/{slug:name}/comparisons", command="comparisons"),
     hole_filling.start_filling: Doors(
         operation="POST /collections/{slug:name}/hole-fillings",
         command="holes",

@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from annotation.access.permissions import SMALLEST
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.models.aspects import PassageDraft
+from annotation.models.comparisons import ComparisonSet
 from annotation.models.imports import FileImport, Upload
 from annotation.models.pair_table import BulkAct
 from annotation.models.snapshots import QuerySplit
@@ -195,6 +196,7 @@ class World:
         self.curve = LearningCurve.objects.create(collection=self.collection, recipe="prism")
         CurvePoint.objects.create(curve=self.curve, job=self.job, asked=500, labels=500, queries=50)
         self.study = Study.objects.create(collection=self.collection)
+        ComparisonSet.objects.create(collection=self.collection)
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         self.evaluation = evaluation_of(self.pair, self.run)
         self.agent_job, self.trace = traced_by_an_agent(self.pair)

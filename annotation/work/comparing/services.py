@@ -135,7 +135,7 @@ def answer(membership: Membership, options: ComparisonAnswerOptions) -> None:
     leases = selectors.leases_of(member).select_related("comparison__set")
     row = leases.filter(comparison__set__number=options.set, comparison__seq=options.comparison).first()
     if row is None or row.comparison.set.ended_at is not None:
-        raise StateConflict(_("This comparison is not yours any more; this was not saved."))
+        raise StateConflict(_("This comparison is no longer assigned to you. Your answer was not saved."))
     if row.is_open:
         if options.seconds is not None and options.seconds * 1000 < member.collection.min_judgment_ms:
             raise BadInput(_("Ignored: this is a new comparison."))

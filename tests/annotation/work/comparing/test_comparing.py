@@ -1,0 +1,334 @@
+"""Drawing a set, and people at work on it: once per person, no more people than wanted, undo, nothing ever changed."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import InternalError, connection, transaction
+from django.http import Http404
+from django.utils import timezone
+
+from annotation.models import AuditEntry, Membership
+from annotation.models.comparisons import Comparison, ComparisonLease, ComparisonSet, Preference
+from annotation.models.snapshots import QuerySplit
+from annotation.work.comparing import selectors, services
+from annotation.work.comparing.options import DrawOptions
+from corpus.collections.removal import delete_collection
+from corpus.errors import BadInput, BadOption, StateConflict
+from corpus.models import Collection, Label
+from tests.comparing_scene import SHELL, answer, draw, make_relevant, prefer
+from tests.factories import make_collection, make_member
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def collection() -> Collection:
+    return make_collection("books")
+
+
+def held(member: Membership) -> list[Comparison]:
+    """Comparisons that are open for a member, in the order in which they are shown."""
+    shown = [(view.set, view.seq) for view in selectors.open_comparisons(member)]
+    return [
+        Comparison.objects.get(set__number=number, set__collection=member.collection, seq=seq) for number, seq in shown
+    ]
+
+
+# Drawing
+
+
+def test_a_set_connects_the_relevant_documents_of_each_query_alone(collection: Collection) -> None:
+    pairs = make_relevant(collection, queries=2, documents=4)
+    Label.objects.filter(pair=pairs[0]).update(grade=0)
+    drawn = draw(collection, opponents=2)
+    assert drawn.number == 1
+    rows = list(drawn.comparisons.select_related("first", "second"))
+    assert all(row.first.query_id == row.second.query_id for row in rows)
+    assert pairs[0].pk not in {pair for row in rows for pair in (row.first_id, row.second_id)}
+    assert [row.seq for row in rows] == list(range(1, 3 + 4 + 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "queries", "documents"),
+    [
+        ({}, 3, 9),
+        ({"queries": 2}, 2, 6),
+        ({"query_list": "fixed"}, 1, 3),
+        ({"per_query": 2}, 3, 6),
+        ({"documents": "judged"}, 3, 12),
+        ({"documents": "pool", "per_query": 5}, 3, 15),
+    ],
+)
+def test_options_choose_queries_and_documents(
+    collection: Collection, options: dict[str, object], queries: int, documents: int
+) -> None:
+    pairs = make_relevant(collection, queries=3, documents=5)
+    Label.objects.filter(pair__in=[pair for place, pair in enumerate(pairs) if place % 5 == 0]).delete()
+    Label.objects.filter(pair__in=[pair for place, pair in enumerate(pairs) if place % 5 == 1]).update(grade=0)
+    QuerySplit.objects.create(collection=collection, name="fixed", query_ids=["q1"])
+    estimate = selectors.estimate_set(SHELL, collection, DrawOptions.read(options))
+    assert (estimate["queries"], estimate["documents"]) == (queries, documents)
+    assert draw(collection, **options).comparisons.count() == estimate["comparisons"]
+
+
+def test_the_pool_is_taken_by_reranker_score(collection: Collection) -> None:
+    pairs = make_relevant(collection, documents=4)
+    for pair, score in zip(pairs, (0.1, 0.9, None, 0.8), strict=True):
+        type(pair).objects.filter(pk=pair.pk).update(teacher_score=score)
+    (row,) = draw(collection, documents="pool", per_query=2).comparisons.all()
+    assert {row.first_id, row.second_id} == {pairs[1].pk, pairs[3].pk}
+
+
+def test_minutes_are_assumed_until_thirty_answers_have_a_time(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection, documents=3)
+    row = draw(collection).comparisons.first()
+    options = DrawOptions.read({"people": 2})
+    before = selectors.estimate_set(SHELL, collection, options)
+    assert (before["answers"], before["is_assumed"], before["minutes"]) == (6, True, 3)
+    for _ in range(30):
+        Preference.objects.create(comparison=row, assessor=alice.assessor, outcome="first", seconds=60)
+    after = selectors.estimate_set(SHELL, collection, options)
+    assert (after["is_assumed"], after["minutes"]) == (False, 6)
+
+
+def test_nothing_to_compare_and_an_unknown_list_name_their_option(collection: Collection) -> None:
+    make_relevant(collection, documents=1)
+    for options, name in (({}, "documents"), ({"query_list": "gone"}, "query_list")):
+        with pytest.raises(BadOption) as refusal:
+            draw(collection, **options)
+        assert refusal.value.option == name
+
+
+# People at work
+
+
+def test_a_person_has_two_open_and_gets_the_next_with_each_answer(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection, documents=4)
+    draw(collection)
+    services.claim(alice)
+    services.claim(alice)
+    first, second = held(alice)
+    answer(alice, first, "left", seconds=3.5)
+    assert [row.seq for row in held(alice)] == [second.seq, 3]
+    progress = selectors.own_progress(alice)
+    assert (progress.answered, progress.total) == (1, 6)
+    preference = Preference.objects.get()
+    lease = ComparisonLease.objects.get(comparison=first, membership=alice)
+    assert preference.outcome == ("second" if lease.swapped else "first")
+    assert (preference.assessor, preference.swapped, preference.seconds) == (alice.assessor, lease.swapped, 3.5)
+
+
+def test_sides_are_random_and_stay_as_they_were_assigned(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection, queries=10, documents=4)
+    draw(collection)
+    for _ in range(40):
+        services.claim(alice)
+        answer(alice, held(alice)[0], "equal")
+    assert 8 < ComparisonLease.objects.filter(swapped=True).count() < 34
+
+
+def test_a_second_press_is_stored_once(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection)
+    draw(collection)
+    services.claim(alice)
+    row = held(alice)[0]
+    answer(alice, row, "left")
+    answer(alice, row, "right")
+    assert Preference.objects.count() == 1
+
+
+def test_an_answer_in_less_time_than_the_collection_allows_is_refused(
+    collection: Collection, alice: Membership
+) -> None:
+    Collection.objects.filter(pk=collection.pk).update(min_judgment_ms=300)
+    make_relevant(collection)
+    draw(collection)
+    services.claim(alice)
+    with pytest.raises(BadInput):
+        answer(alice, held(alice)[0], "left", seconds=0.1)
+    answer(alice, held(alice)[0], "left", seconds=0.4)
+    assert Preference.objects.count() == 1
+
+
+def test_nobody_gets_a_comparison_twice_and_no_more_people_than_wanted(
+    collection: Collection, alice: Membership, bob: Membership
+) -> None:
+    make_relevant(collection, documents=2)
+    charlie = make_member(collection, "charlie")
+    (row,) = draw(collection, people=2).comparisons.all()
+    for member in (alice, bob, charlie):
+        services.claim(member)
+    assert [len(held(member)) for member in (alice, bob, charlie)] == [1, 1, 0]
+    answer(alice, row, "left")
+    services.claim(alice)
+    assert held(alice) == []
+    with pytest.raises(StateConflict):
+        answer(charlie, row, "left")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_people_who_claim_at_the_same_moment_take_nothing_above_its_people() -> None:
+    collection = make_collection("books")
+    make_relevant(collection, documents=4)
+    drawn = draw(collection, people=2)
+    members = [make_member(collection, f"person-{n}") for n in range(8)]
+    barrier = threading.Barrier(len(members))
+
+    def work(member: Membership) -> None:
+        try:
+            barrier.wait()
+            services.claim(member)
+            while rows := held(member):
+                answer(member, rows[0], "left")
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(member,)) for member in members]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for row in drawn.comparisons.all():
+        assert row.taken == row.leases.count() == row.preferences.count() == 2
+
+
+def test_what_expired_goes_to_somebody_else(collection: Collection, alice: Membership, bob: Membership) -> None:
+    make_relevant(collection, documents=2)
+    (row,) = draw(collection).comparisons.all()
+    services.claim(alice)
+    services.claim(bob)
+    assert held(bob) == []
+    ComparisonLease.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    services.claim(bob)
+    answer(bob, row, "equal")
+    with pytest.raises(StateConflict):
+        answer(alice, row, "left")
+    assert Preference.objects.get().assessor == bob.assessor
+
+
+def test_undo_appends_a_withdrawal_and_the_new_answer_counts(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection, documents=4)
+    drawn = draw(collection)
+    services.claim(alice)
+    row = held(alice)[0]
+    answer(alice, row, "equal")
+    services.undo(alice)
+    assert held(alice)[0] == row, "it is shown before the others"
+    assert selectors.outcomes_of(drawn) == []
+    answer(alice, row, "both_bad")
+    assert list(Preference.objects.order_by("pk").values_list("outcome", flat=True)) == ["equal", "", "both_bad"]
+    (outcome,) = selectors.outcomes_of(drawn)
+    assert (outcome.outcome, outcome.kind, outcome.assessor_id) == ("both_bad", "person", alice.assessor_id)
+
+
+def test_there_is_nothing_to_undo_of_somebody_else_or_in_a_set_that_ended(
+    collection: Collection, alice: Membership, bob: Membership
+) -> None:
+    make_relevant(collection)
+    drawn = draw(collection)
+    services.claim(alice)
+    answer(alice, held(alice)[0], "left")
+    with pytest.raises(StateConflict):
+        services.undo(bob)
+    services.end_set(SHELL, drawn)
+    with pytest.raises(StateConflict):
+        services.undo(alice)
+
+
+def test_preferences_are_append_only(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection)
+    preference = prefer(draw(collection).comparisons.first(), alice.assessor, "first")
+    for change in (
+        lambda: Preference.objects.update(outcome="second"),
+        lambda: Preference.objects.filter(pk=preference.pk).delete(),
+    ):
+        with pytest.raises(InternalError), transaction.atomic():
+            change()
+
+
+def test_who_is_paused_or_untested_gets_none(collection: Collection, alice: Membership, bob: Membership) -> None:
+    make_relevant(collection)
+    draw(collection)
+    Membership.objects.filter(pk=alice.pk).update(paused_at=timezone.now())
+    services.claim(alice)
+    Collection.objects.filter(pk=collection.pk).update(qualification=True)
+    services.claim(bob)
+    assert not ComparisonLease.objects.exists()
+
+
+# Control
+
+
+def test_a_paused_set_assigns_nothing_until_it_is_resumed(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection)
+    drawn = draw(collection)
+    services.pause_set(SHELL, drawn)
+    services.claim(alice)
+    assert held(alice) == []
+    services.resume_set(SHELL, drawn)
+    services.claim(alice)
+    assert len(held(alice)) == 2
+    acts = AuditEntry.objects.filter(act="comparisons.control").order_by("pk").values_list("details", flat=True)
+    assert [details["state"] for details in acts] == ["paused", "resumed"]
+
+
+def test_an_ended_set_takes_no_answer_and_no_further_act(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection)
+    drawn = draw(collection)
+    services.claim(alice)
+    row = held(alice)[0]
+    services.end_set(SHELL, drawn)
+    with pytest.raises(StateConflict):
+        answer(alice, row, "left")
+    with pytest.raises(BadInput):
+        services.resume_set(SHELL, drawn)
+
+
+def test_only_a_set_without_answers_is_deleted(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection)
+    empty, answered = draw(collection), draw(collection)
+    services.claim(alice)
+    prefer(answered.comparisons.first(), alice.assessor, "first")
+    assert services.delete_set(SHELL, empty) == 1
+    with pytest.raises(BadInput):
+        services.delete_set(SHELL, answered)
+    assert ComparisonSet.objects.get() == answered
+
+
+def test_a_set_of_another_collection_is_not_there(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection)
+    draw(collection)
+    other = make_collection("stones")
+    with pytest.raises(Http404):
+        selectors.find_set(other, 1)
+    dora = make_member(other, "dora")
+    services.claim(dora)
+    assert not ComparisonLease.objects.exists()
+
+
+def test_a_collection_is_deleted_with_its_comparisons(collection: Collection, alice: Membership) -> None:
+    make_relevant(collection)
+    drawn = draw(collection)
+    services.claim(alice)
+    prefer(drawn.comparisons.first(), alice.assessor, "first")
+    delete_collection(collection)
+    assert not Preference.objects.exists() and not ComparisonSet.objects.exists()
+
+
+def test_results_order_the_documents_of_a_query(collection: Collection, alice: Membership, bob: Membership) -> None:
+    pairs = make_relevant(collection, documents=3)
+    rank = {pair.pk: place for place, pair in enumerate(pairs)}
+    drawn = draw(collection, opponents=2, people=2)
+    for row in drawn.comparisons.all():
+        outcome = "first" if rank[row.first_id] < rank[row.second_id] else "second"
+        prefer(row, alice.assessor, outcome)
+        prefer(row, bob.assessor, outcome, swapped=True)
+    outcomes = selectors.outcomes_of(drawn)
+    (query,) = selectors.rank_queries(selectors.list_queries(outcomes))
+    assert [document.id for document in query.documents] == ["d0-0", "d0-1", "d0-2"]
+    best = query.documents[0]
+    assert best.strength.low < best.strength.estimate < best.strength.high
+    assert (best.counts.wins, best.counts.losses) == (4, 0)
+    (people,) = selectors.describe_results(outcomes)
+    assert (people["answers"], people["agreement"].value, people["left"].value) == (6, 1.0, 0.5)
