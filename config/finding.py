@@ -39,6 +39,7 @@ class Act:
 ACTS = (
     Act(gettext_lazy("Import files"), "import", "create_upload"),
     Act(gettext_lazy("Start a campaign"), "campaigns", "start_campaign"),
+    Act(gettext_lazy("Draw comparisons (A or B)"), "comparisons", "comparisons", "draw-h"),
     Act(gettext_lazy("Test a model"), "models", "test_model"),
     Act(gettext_lazy("Invite people"), "members", "invite_members", "invite"),
     Act(gettext_lazy("Edit guidelines"), "guidelines_editor", "guidelines_editor"),

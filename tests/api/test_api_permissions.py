@@ -18,7 +18,7 @@ MISSING = "Collection not found."
 HERE = "/collections/{slug:name}"
 SITE = {"GET /collections": "site", "POST /collections": "own-site", f"GET {HERE}": "member"}
 # By the first word below the collection; everything else is for its admins.
-ACTIONS = {"task": "judge", "conflict": "adjudicate"}
+ACTIONS = {"task": "judge", "compare": "judge", "conflict": "adjudicate"}
 
 
 class Door(NamedTuple):
@@ -60,6 +60,8 @@ def doors(world: World) -> Iterator[Door]:
         "models/{number}": f"models/{world.model.pk}",
         "webhooks/{number}": f"webhooks/{world.webhook.number}",
         "campaigns/1/{act}": "campaigns/1/pause",
+        "comparisons/{number}/{act}": "comparisons/1/pause",
+        "comparisons/{number}": "comparisons/1",
         "{act}": "cancel",
         "{path:file}": "labels.csv",
     }

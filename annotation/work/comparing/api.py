@@ -1,24 +1,27 @@
-"""API of comparisons: draw and control sets, read their results; claim, answer and undo comparisons."""
+"""API of comparisons: draw and control sets, read their results; get, answer and undo comparisons."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
+from actions.services import Actor
+from annotation.models import Membership
 from annotation.models.comparisons import ComparisonSet
 from annotation.work.comparing import page, selectors, services
+from annotation.work.comparing.counting import Sources
 from annotation.work.comparing.options import ComparisonAnswerOptions
 from annotation.work.quality_control import onboarding
-from api.authentication import JUDGE, may, scope_of
+from api.authentication import JUDGE, MANAGE, may, scope_of
 from api.idempotency import once
-from api.operations import COLLECTION_PATH, estimate_operation, operation
+from api.operations import COLLECTION_PATH, operation
 from api.paging import Cursor, Limit, Page, page_of
+from api.problems import RequestBody
 
 router = Router(tags=["comparisons"])
 SETS_PATH = "/comparisons"
-COMPARE_PATH = f"{COLLECTION_PATH}/compare"
 
 
 class ComparisonSetOut(Schema):
@@ -66,18 +69,6 @@ class ComparisonResultsOut(ComparisonSetOut):
     queries: list[RankedQueryOut]
 
 
-class SetEstimateOut(Schema):
-    """What a set would be."""
-
-    queries: int
-    documents: int
-    comparisons: int
-    answers: int = Field(description="Comparisons times people.")
-    seconds: float = Field(description="For an answer: the median of the collection, or assumed.")
-    is_assumed: bool
-    minutes: int
-
-
 class ComparisonTaskOut(Schema):
     """A comparison that the person holds. `set` and `comparison` go with the answer."""
 
@@ -103,8 +94,15 @@ class ComparisonQueueOut(Schema):
     )
 
 
+class CompareIn(RequestBody):
+    """An answer, an undo, or neither."""
+
+    answer: ComparisonAnswerOptions | None = None
+    undo: bool = Field(False, description="Withdraw your last answer, whose comparison is open again.")
+
+
 def _show_set(row: ComparisonSet) -> dict[str, Any]:
-    row = selectors.find_set(row.collection, row.number)
+    row = row if hasattr(row, "size") else selectors.find_set(row.collection, row.number)
     return {
         **{name: getattr(row, name) for name in ("number", "title", "options", "people", "created_at", "ended_at")},
         "state": row.state,
@@ -113,8 +111,7 @@ def _show_set(row: ComparisonSet) -> dict[str, Any]:
     }
 
 
-def _show_queue(request: HttpRequest) -> dict[str, Any]:
-    member = scope_of(request).member
+def _show_queue(member: Membership) -> dict[str, Any]:
     progress = selectors.own_progress(member)
     tasks = [
         {
@@ -140,21 +137,6 @@ def _show_queue(request: HttpRequest) -> dict[str, Any]:
 
 
 operation(router, services.draw_comparisons, "POST", SETS_PATH, response=ComparisonSetOut, show=_show_set)
-estimate_operation(router, services.draw_comparisons, selectors.estimate_set, SETS_PATH, response=SetEstimateOut)
-for act_name, service in services.SET_ACTIONS.items():
-    if act_name != "delete":
-        operation(
-            router,
-            service,
-            "POST",
-            f"{SETS_PATH}/{{number}}/{act_name}",
-            response=ComparisonSetOut,
-            status=200,
-            find=selectors.find_set,
-            show=_show_set,
-        )
-delete_path = f"{SETS_PATH}/{{number}}/delete"
-operation(router, services.delete_set, "POST", delete_path, response=int, status=200, find=selectors.find_set)
 
 
 @router.get(COLLECTION_PATH + SETS_PATH, auth=may("admin"), response=Page[ComparisonSetOut])
@@ -164,31 +146,38 @@ def list_comparison_sets(request: HttpRequest, name: str, after: Cursor = 0, lim
 
 
 @router.get(f"{COLLECTION_PATH}{SETS_PATH}/{{number}}", auth=may("admin"), response=ComparisonResultsOut)
-def read_comparison_set(request: HttpRequest, name: str, number: int, by: str = "resolved") -> Any:
+def read_comparison_set(request: HttpRequest, name: str, number: int, by: Sources = "resolved") -> Any:
     """Read a set with its results. `by`: people, machine, or resolved (people where they answered, else judges)."""
     row = selectors.find_set(scope_of(request).collection, number)
     return {**_show_set(row), **page.build_document(row, by)}
 
 
-# Needs no idempotency key: claiming again renews the leases of the same comparisons.
-@router.post(f"{COMPARE_PATH}/claim", auth=may("judge", JUDGE), response=ComparisonQueueOut)
-def claim_comparisons(request: HttpRequest, name: str) -> Any:
-    """Renew the comparisons that you hold, or get the next ones."""
-    services.claim(scope_of(request).member)
-    return _show_queue(request)
-
-
-@router.post(f"{COMPARE_PATH}/answer", auth=may("judge", JUDGE), response=ComparisonQueueOut)
+@router.post(
+    f"{COLLECTION_PATH}{SETS_PATH}/{{number}}/{{act}}", auth=may("admin", MANAGE), response=ComparisonSetOut | None
+)
 @decorate_view(once)
-def answer_comparison(request: HttpRequest, name: str, body: ComparisonAnswerOptions) -> Any:
-    """Answer a comparison that you hold; answered again it changes nothing."""
-    services.answer(scope_of(request).member, body)
-    return _show_queue(request)
+def control_comparison_set(
+    request: HttpRequest, name: str, number: int, act: Literal["pause", "resume", "end", "delete"]
+) -> Any:
+    """Pause, resume or end a set, or delete one without answers (then the answer is null)."""
+    scope = scope_of(request)
+    row = selectors.find_set(scope.collection, number)
+    services.SET_ACTIONS[act](Actor.of(scope), row)
+    return None if act == "delete" else _show_set(selectors.find_set(scope.collection, number))
 
 
-@router.post(f"{COMPARE_PATH}/undo", auth=may("judge", JUDGE), response=ComparisonQueueOut)
+@router.post(f"{COLLECTION_PATH}/compare", auth=may("judge", JUDGE), response=ComparisonQueueOut)
 @decorate_view(once)
-def undo_comparison(request: HttpRequest, name: str) -> Any:
-    """Withdraw your last answer, whose comparison is open again."""
-    services.undo(scope_of(request).member)
-    return _show_queue(request)
+def compare_documents(request: HttpRequest, name: str, body: CompareIn) -> Any:
+    """Answer a comparison that you hold, undo your last answer, or neither; renew or get up to two comparisons.
+
+    The same comparison answered again changes nothing.
+    """
+    member = scope_of(request).member
+    if body.answer is not None:
+        services.answer(member, body.answer)
+    elif body.undo:
+        services.undo(member)
+    else:
+        services.claim(member)
+    return _show_queue(member)
