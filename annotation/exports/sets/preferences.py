@@ -59,15 +59,15 @@ class PreferenceWriter(LinesWriter):
             first, second = rows.get(couple.first_id), rows.get(couple.second_id)
             if couple.majority not in (FIRST, SECOND) or first is None or second is None:
                 continue
-            chosen, rejected = (first, second) if couple.majority == FIRST else (second, first)
+            preferred, other = (first, second) if couple.majority == FIRST else (second, first)
             votes = couple.votes
             yield {
                 "prompt": query.text,
-                "chosen": query.document_of(chosen).full_text,
-                "rejected": query.document_of(rejected).full_text,
+                "chosen": query.document_of(preferred).full_text,
+                "rejected": query.document_of(other).full_text,
                 "query_id": query.id,
-                "chosen_id": chosen.doc_id,
-                "rejected_id": rejected.doc_id,
+                "chosen_id": preferred.doc_id,
+                "rejected_id": other.doc_id,
                 "chosen_votes": votes[couple.majority],
                 "rejected_votes": votes[SECOND if couple.majority == FIRST else FIRST],
                 "equal_votes": votes[EQUAL],
