@@ -1,7 +1,7 @@
 """Access, walked: every address that the site has, as everybody who may come along (check 20)."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -71,7 +71,7 @@ def routes(world: "World") -> Iterator[Route]:
     yield from _walk(get_resolver().url_patterns, "/", world)
 
 
-def _walk(patterns: list[object], prefix: str, world: "World") -> Iterator[Route]:
+def _walk(patterns: Sequence[URLPattern | URLResolver], prefix: str, world: "World") -> Iterator[Route]:
     for pattern in patterns:
         here = prefix + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
@@ -349,7 +349,7 @@ def expected(route: Route, who: str) -> set[int]:
         return {403} if action in ("judge", "adjudicate") else {0}
     if action == "own":
         return {403}
-    return {0} if ROLE[who] >= SMALLEST[action] else {403}
+    return {0} if ROLE[who] >= SMALLEST[action] else {403}  # type: ignore[index]
 
 
 @pytest.mark.parametrize("who", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in WHO])

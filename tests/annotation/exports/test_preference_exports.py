@@ -1,5 +1,7 @@
 """Preferences with TRL's columns, and grades from strengths: what is in them, and what is left out and counted."""
 
+from pathlib import Path
+
 import pytest
 
 from actions.errors import BadOption
@@ -43,7 +45,9 @@ def vote(drawn: ComparisonSet, query: int, people: list[Assessor], *outcomes: st
     return row
 
 
-def test_a_line_has_trls_columns_with_ids_and_votes(books, drawn, people, tmp_path) -> None:
+def test_a_line_has_trls_columns_with_ids_and_votes(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     row = vote(drawn, 0, people, "second", "second", "first")
     manifest = export(books, "preferences", tmp_path / "out", split=1)
     chosen, rejected = row.second.document, row.first.document
@@ -64,7 +68,9 @@ def test_a_line_has_trls_columns_with_ids_and_votes(books, drawn, people, tmp_pa
     assert (manifest["format"], manifest["counts"]["rows"], manifest["counts"]["queries"]) == ("preferences", 1, 1)
 
 
-def test_ties_and_both_bad_are_left_out_and_counted(books, drawn, people, tmp_path) -> None:
+def test_ties_and_both_bad_are_left_out_and_counted(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     vote(drawn, 0, people, "first")
     vote(drawn, 1, people, "equal", "equal")
     vote(drawn, 2, people, "both_bad")
@@ -76,7 +82,9 @@ def test_ties_and_both_bad_are_left_out_and_counted(books, drawn, people, tmp_pa
     assert len(lines(tmp_path / "out" / "train.jsonl")) == 1
 
 
-def test_people_or_judges_alone_can_be_taken(books, drawn, people, tmp_path) -> None:
+def test_people_or_judges_alone_can_be_taken(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     judge = Assessor.objects.create(collection=books, kind="judge", name="judge-1")
     row = vote(drawn, 0, [people[0], judge], "first", "second")
     prefer(comparison_of(drawn, 1), judge, "first")
@@ -89,7 +97,9 @@ def test_people_or_judges_alone_can_be_taken(books, drawn, people, tmp_path) -> 
     assert counts["machine"][0]["chosen_id"] == row.second.document.external_id
 
 
-def test_queries_are_split_as_in_any_training_set(books, drawn, people, tmp_path) -> None:
+def test_queries_are_split_as_in_any_training_set(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     for query in range(6):
         vote(drawn, query, people, "first")
     manifest = export(books, "preferences", tmp_path / "out", split=0.5, near_duplicates=0)
@@ -99,7 +109,9 @@ def test_queries_are_split_as_in_any_training_set(books, drawn, people, tmp_path
     assert manifest["counts"]["splits"]["dev"]["rows"] == 3
 
 
-def test_a_text_with_a_newer_version_is_left_out(books, drawn, people, tmp_path) -> None:
+def test_a_text_with_a_newer_version_is_left_out(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     row = vote(drawn, 0, people, "first")
     vote(drawn, 1, people, "first")
     Document.objects.filter(pk=row.first.document_id).update(is_current=False)
@@ -108,20 +120,26 @@ def test_a_text_with_a_newer_version_is_left_out(books, drawn, people, tmp_path)
     assert manifest["counts"]["left_out"] == {"a text of it has a newer version": 1}
 
 
-def test_without_a_preferred_document_there_is_no_set(books, drawn, people, tmp_path) -> None:
+def test_without_a_preferred_document_there_is_no_set(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     vote(drawn, 0, people, "equal")
     with pytest.raises(BadInput, match="most votes prefer"):
         export(books, "preferences", tmp_path / "out", split=1)
     assert not (tmp_path / "out").exists()
 
 
-def test_preferences_lock_no_judgment(books, drawn, people, tmp_path) -> None:
+def test_preferences_lock_no_judgment(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     vote(drawn, 0, people, "first")
     export(books, "preferences", tmp_path / "out", split=1)
     assert not ExportRecord.objects.exists()
 
 
-def test_grades_come_from_strengths_and_labels_stay(books, drawn, people, tmp_path) -> None:
+def test_grades_come_from_strengths_and_labels_stay(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     row = vote(drawn, 0, people, "first", "first", "first")
     before = list(Label.objects.order_by("pk").values_list("grade", "updated_at"))
     manifest = export(books, "preference-grades", tmp_path / "out", thresholds=(-9, 0, 9))
@@ -133,7 +151,9 @@ def test_grades_come_from_strengths_and_labels_stay(books, drawn, people, tmp_pa
     assert list(Label.objects.order_by("pk").values_list("grade", "updated_at")) == before
 
 
-def test_without_thresholds_grades_have_equally_many_documents(books, drawn, people, tmp_path) -> None:
+def test_without_thresholds_grades_have_equally_many_documents(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     vote(drawn, 0, people, "first", "first", "first")
     vote(drawn, 1, people, "first", "first", "second")
     manifest = export(books, "preference-grades", tmp_path / "out")
@@ -156,16 +176,18 @@ def test_without_thresholds_grades_have_equally_many_documents(books, drawn, peo
 def test_what_does_not_go_with_comparisons_names_its_option(options: dict[str, object], name: str) -> None:
     with pytest.raises(BadOption) as refusal:
         ExportOptions.read(options)
-    assert refusal.value.option == name
+    assert refusal.value.problems[0][0] == name
 
 
-def test_thresholds_are_one_for_each_grade(books, drawn, people, tmp_path) -> None:
+def test_thresholds_are_one_for_each_grade(
+    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
+) -> None:
     vote(drawn, 0, people, "first")
     with pytest.raises(BadOption, match="from 1 to 3"):
         export(books, "preference-grades", tmp_path / "out", thresholds=(0,))
 
 
-def test_the_page_makes_both_without_a_label(books, drawn, people) -> None:
+def test_the_page_makes_both_without_a_label(books: Collection, drawn: ComparisonSet, people: list[Assessor]) -> None:
     vote(drawn, 0, people, "first")
     Label.objects.all().delete()
     admin = client_of(Membership.objects.get(assessor=people[0]))

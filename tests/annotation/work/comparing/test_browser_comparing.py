@@ -74,11 +74,11 @@ def test_a_set_is_answered_and_undone_by_keys(
     page.wait_for_timeout(450)
     page.keyboard.press("ArrowRight")
     page.get_by_text("You answered 6 comparisons.").wait_for()
-    answers = [Preference.objects.filter(comparison=row).last() for row in drawn.comparisons.order_by("seq")]
+    answers = [Preference.objects.filter(comparison=row).latest("pk") for row in drawn.comparisons.order_by("seq")]
     left = [row.outcome == ("second" if row.swapped else "first") for row in answers]
     assert left == [True, False, False, False, True, False]
     assert [row.outcome for row in answers[2:4]] == ["equal", "both_bad"]
-    assert all(row.seconds > 0.3 for row in answers)
+    assert all((row.seconds or 0) > 0.3 for row in answers)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from annotation.models import Membership, Role
 from annotation.models.comparisons import Comparison, ComparisonSet, Preference
 from annotation.work.comparing import services
 from corpus.models import Collection
-from tests.comparing_scene import draw, make_relevant, prefer
+from tests.comparing_scene import SHELL, draw, make_relevant, prefer
 from tests.factories import client_of, make_collection, make_member
 
 pytestmark = pytest.mark.django_db
@@ -112,7 +112,7 @@ def test_the_menu_has_compare_while_there_are_comparisons_for_people(collection:
     assert not has_entry()
     drawn = draw(collection)
     assert has_entry()
-    services.end_set(services.Actor("test"), drawn)
+    services.end_set(SHELL, drawn)
     assert not has_entry()
 
 
