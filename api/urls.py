@@ -1,14 +1,17 @@
 """URLs of the API at /api/v1/, with its OpenAPI document (openapi.json) and reference page (docs)."""
 
+import re
 from codecs import BOM_UTF8
 from typing import Any
 
 from django.conf import settings as site
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, get_script_prefix, path, re_path
+from django.utils import translation
 from django.utils.cache import set_response_etag
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
+from ninja.operation import Operation
 from ninja.parser import Parser
 from pydantic_core import from_json
 
@@ -26,9 +29,10 @@ from annotation.work.adjudication import api as adjudication
 from annotation.work.comparing import api as comparing
 from annotation.work.judging import api as judging
 from api import views
-from api.authentication import Replayed, TokenThrottle
+from api.authentication import AccessTokenAuth, Replayed, TokenThrottle
 from api.etags import IF_MATCH
 from api.problems import answer_not_found, describe_problems, handle_problems
+from api.reference import views as reference
 from api.webhooks import api as webhooks
 from api.webhooks import urls as webhook_pages
 from benchmark.hole_filling import api as hole_filling
@@ -50,6 +54,18 @@ class StorableParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
         # Like json.loads, accept the byte order mark that some programs send.
         return from_json(request.body.removeprefix(BOM_UTF8))
+
+
+class ApiDocument(OpenAPISchema):
+    """OpenAPI document whose operations name the scope that a token needs, and who may call them."""
+
+    def operation_details(self, operation: Operation) -> dict[str, Any]:
+        """Describe an operation."""
+        auth = next(auth for auth in operation.auth_callbacks if isinstance(auth, AccessTokenAuth))
+        details = super().operation_details(operation)
+        # Exceptions are for readers of the code: a client sees the errors of the responses.
+        text = re.sub(r"\s*Raises [^.]*\.", "", details.get("description", ""))
+        return {**details, "description": text, "x-scope": auth.scope, "x-role": auth.action}
 
 
 class QuorumAPI(NinjaAPI):
@@ -75,7 +91,9 @@ class QuorumAPI(NinjaAPI):
         key = str((get_script_prefix(), sorted(options.items())))
         if key in self._documents:
             return self._documents[key]
-        document = self._documents[key] = super().get_openapi_schema(**options)
+        # In English for every reader: it is the same document for all.
+        with translation.override("en"):
+            document = self._documents[key] = ApiDocument(self, options.get("path_prefix") or self.get_root_path({}))
         describe_problems(document)
         operations = [operation for path in document["paths"].values() for operation in path.items()]
         for method, operation in operations:
@@ -107,6 +125,8 @@ operations, api_name, api_namespace = api.urls
 urlpatterns: list[URLPattern | URLResolver] = [
     # The last pattern matches all other addresses, with any method.
     path("api/v1/", ([*operations, re_path("", answer_not_found)], api_name, api_namespace)),
+    path("api-reference/", reference.index, {"api": api}, name="api_reference"),
+    path("api-reference/<slug:resource>/", reference.resource, {"api": api}, name="api_resource"),
     path("accounts/tokens/", views.tokens, name="tokens"),
     path("accounts/tokens/<int:token>/revoke/", views.revoke, name="revoke_token"),
     *webhook_pages.urlpatterns,

@@ -112,7 +112,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["annotation.templatetags.times"],
+            "builtins": ["annotation.templatetags.states", "annotation.templatetags.times"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -21,8 +21,8 @@ ACTIONS = re.compile(
 )
 """What is done, or chosen and about to be: links, buttons, the focus, the current and the selected one."""
 SEMI_BOLD = re.compile(
-    r"\bh[1-6]\b|\bth\b|thead|tfoot|\.brand|label|legend|summary|\bdt\b|\.aspect-text|:first-child$"  # headings
-    r"|\.stat > strong|strong, b|\.weight|\.sorted|\.same|\.opinions \.badge|\.promise \.figure"  # figures
+    r"\bh[1-6]\b|\.brand"  # headings
+    r"|\.stat > strong|strong, b|\.promise \.figure"  # figures
 )
 BY_COLOUR = {
     "accent": ACTIONS,
@@ -71,7 +71,13 @@ def test_headings_and_the_number_that_matters_are_semi_bold_and_nothing_else_is(
         if name in ("font-weight", "font") and (weight := (re.match(r"[1-9]\d\d\b", value) or [""])[0])
     ]
     assert [one for one in weights if one[2] > 500 and not SEMI_BOLD.search(one[1])] == []
+    assert {weight for _sheet, _selector, weight in weights} == {400, 500, 600}
     assert len(weights) > 40 and not any(value == "bold" for _s, _w, name, value in everything() if "font" in name)
+
+
+def test_the_name_of_a_field_is_medium_and_small() -> None:
+    names = {name: value for _sheet, selector, name, value in everything() if selector.startswith(".field > label,")}
+    assert (names["font-weight"], names["font-size"]) == ("500", "var(--s-1)")
 
 
 @pytest.mark.parametrize("colour", BY_COLOUR)

@@ -277,6 +277,7 @@ class World:
             "<int:agent_job>": self.agent_job.number,
             "<int:trace>": self.trace.pk,
             "<slug:file>": "traces",
+            "<slug:resource>": "campaigns",
             "<slug:split>": "fixed",
             "<int:session>": 1,
             "<int:token>": 1,

@@ -1,0 +1,1 @@
+"""Pages of the API reference: one for each resource, made from the OpenAPI document."""
