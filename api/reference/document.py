@@ -81,8 +81,8 @@ class ApiOperation(Described):
     @property
     def key(self) -> str:
         """The operation's anchor on its page."""
-        below = self.path.removeprefix(ROOT).removeprefix("/{name}")
-        return f"{self.method.lower()}-{re.sub('[^a-z]+', '-', below).strip('-') or 'collection'}"
+        below = self.path.removeprefix(f"{ROOT}/{{name}}/").removeprefix("/api/v1/")
+        return f"{self.method.lower()}-{re.sub('[^a-z]+', '-', below).strip('-')}"
 
 
 @dataclass(frozen=True)

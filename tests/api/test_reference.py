@@ -136,7 +136,7 @@ def test_an_example_does_on_a_site_what_it_says(
 
 def test_an_operation_says_which_scope_and_role_it_needs(operations: list[ApiOperation]) -> None:
     needs = {operation.key: (operation.scope, operation.role) for operation in operations}
-    assert needs["post-campaigns"] == ("manage", "admin") and needs["get-collection"] == ("read", "site")
+    assert needs["post-campaigns"] == ("manage", "admin") and needs["get-collections"] == ("read", "site")
     assert needs["post-task-judge"] == ("judge", "judge") and needs["post-conflict-resolve"] == ("judge", "adjudicate")
     assert all(role and scope in ("read", "judge", "manage") for scope, role in needs.values())
 
