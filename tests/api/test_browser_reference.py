@@ -1,4 +1,4 @@
-"""The API's reference in a browser: its pages in every look, without scripts; Swagger UI in the look that was chosen."""
+"""The API reference in a browser: its pages in every look, without scripts; Swagger UI in the look that was chosen."""
 
 from typing import Any
 
