@@ -99,6 +99,7 @@ def test_a_curve_is_started_watched_and_read_in_the_browser(
     page.reload()
     text = page.inner_text("main")
     assert "tiny model, CPU" in text and "on 12 queries" in text and page.locator("figure.chart svg").count() == 1
+    page.click("figure.chart .chart-files > summary")
     with page.expect_download() as saved:
         page.click("figure.chart a:has-text('CSV')")
     assert "\n120," in saved.value.path().read_text()
