@@ -80,6 +80,12 @@ def test_the_name_of_a_field_is_medium_and_small() -> None:
     assert (names["font-weight"], names["font-size"]) == ("500", "var(--s-1)")
 
 
+def test_only_documents_have_a_typeface_of_their_own_where_the_reader_chose_it() -> None:
+    assert {(sheet, selector) for sheet, selector, _name, value in everything() if "var(--serif)" in value} == {
+        ("judging.css", ':root[data-typeface="serif"] .text')
+    }
+
+
 @pytest.mark.parametrize("colour", BY_COLOUR)
 def test_each_colour_says_one_thing(colour: str) -> None:
     """Indigo acts, blue and ochre are the sides of a debate, amber waits, red alarms."""
