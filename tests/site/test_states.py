@@ -12,15 +12,15 @@ from django.utils import translation
 from annotation.templatetags.states import STATES, TONES
 from config.env import ROOT
 from judges.campaigns.pair_states import PairState
+from judges.models import Attempt
 
 TEMPLATES = Path(ROOT) / "templates"
 
 
 def stored_states() -> set[str]:
-    fields = [
-        field for model in apps.get_models() for field in model._meta.fields if field.name in ("state", "outcome")
-    ]
-    return {str(value) for field in fields for value, _label in field.choices or ()} | set(PairState.values)
+    fields = [field for model in apps.get_models() for field in model._meta.fields if field.name == "state"]
+    stored = {str(value) for field in fields for value, _label in field.choices or ()}
+    return stored | set(PairState.values) | set(Attempt.Outcome.values)
 
 
 def test_each_stored_state_has_one_colour() -> None:
@@ -30,7 +30,7 @@ def test_each_stored_state_has_one_colour() -> None:
 
 
 def test_a_state_is_a_word_beside_its_colour_and_is_escaped() -> None:
-    page = Template("{% state 'paused' _('paused') %} {% state 'cancelled' '<b>' %}").render(Context())
+    page = Template("{% state 'paused' _('paused') %} {% state 'cancelled' words %}").render(Context({"words": "<b>"}))
     assert page == '<span class="badge warn">paused</span> <span class="badge">&lt;b&gt;</span>'
     with translation.override("zh-hans"):
         assert "paused" not in Template("{% state 'paused' _('paused') %}").render(Context()).replace('"badge', "")
