@@ -72,9 +72,10 @@ SELECT EXISTS (
 # For all campaigns of which the process has reservations, in one statement.
 RENEW = "UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s) WHERE holder = %(holder)s"
 
+# `starts`: the start whose limit was reached. A campaign that has been started since, with a higher limit, goes on.
 STOP = """
 UPDATE judges_campaign SET state = 'budget', stopped_by = %(cap)s, paused_because = ''
-WHERE id = %(campaign)s AND state = 'running'
+WHERE id = %(campaign)s AND state = 'running' AND starts = %(starts)s
 """
 
 # The campaign's state, and whether the campaign and its collection have limits, as admins last set them.
@@ -97,7 +98,7 @@ class Budget:
     def __init__(self, writer: ResultWriter, campaign: int, holder: str, lease: float) -> None:
         self.writer = writer
         self.holder = holder
-        self.values = {"campaign": campaign, "holder": holder, "lease": lease}
+        self.values: dict[str, Any] = {"campaign": campaign, "holder": holder, "lease": lease}
         # The holder of a batch is no process (judges.batch), and RECLAIM needs a process's name to know its machine.
         self.process = holder if "@" in holder else process_name()
         self.bounded = False
@@ -112,6 +113,7 @@ class Budget:
     def apply_plan(self, plan: Plan) -> None:
         """Take over the limits of the campaign's current plan."""
         self.bounded, self.exhausted, self.cap = plan.bounded, False, ""
+        self.values["starts"] = plan.row.starts
         self.unpriced = None in plan.prices.values()
 
     async def look(self) -> str:

@@ -10,6 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection
 
+from judges.campaigns import lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.costs import counters
 from judges.costs.accounting import describe_assumed_cost, of_status
@@ -111,6 +112,20 @@ def budget_of(campaign: Campaign | None = None, *, bounded: bool = False, holder
     mine = budget.Budget(cast(Any, Writer()), campaign.pk, holder or process_name(), 60.0)
     mine.bounded = bounded
     return mine
+
+
+def test_a_worker_that_finds_the_money_gone_late_stops_no_start_that_has_more() -> None:
+    """Another worker stopped the campaign before, and an admin has started it again meanwhile."""
+    mine = budget_of(bounded=True)
+    campaign = Campaign.objects.get()
+    mine.apply_plan(cast(Any, SimpleNamespace(bounded=True, prices={}, row=campaign)))
+    Campaign.objects.update(state=Campaign.State.BUDGET)
+    resumed = lifecycle.resume(campaign=campaign)
+    async_to_sync(mine.stop)()
+    assert Campaign.objects.get().state == Campaign.State.RUNNING
+    mine.apply_plan(cast(Any, SimpleNamespace(bounded=True, prices={}, row=resumed)))
+    async_to_sync(mine.stop)()
+    assert Campaign.objects.get().state == Campaign.State.BUDGET
 
 
 @pytest.mark.parametrize("bounded", [True, False])
