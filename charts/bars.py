@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 
 from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, text_width
-from charts.record import Chart, Value, finish_chart, finite_or_none, name_links, shown_row
+from charts.record import Chart, Value, any_size, finish_chart, finite_or_none, name_links, shown_row
 from charts.sentences import say
 
 
@@ -84,7 +84,8 @@ def draw_bars(
     header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
     links = name_links(row.address for row in rows)
-    return finish_chart(canvas, key, title, words, header, table, source, links=links)
+    is_drawn = any_size(bound for row in rows for bound in (row.value, row.low, row.high))
+    return finish_chart(canvas, key, title, words, header, table, source, is_drawn=is_drawn, links=links)
 
 
 def _bar_text(row: Bar) -> str:

@@ -73,7 +73,8 @@ def draw_bump(
         for change in rows
     )
     links = name_links(change.address for change in rows)
-    return finish_chart(canvas, key, title, _summarise_moves(rows, y), header, table, source, links=links)
+    words, is_drawn = _summarise_moves(rows, y), len(rows) > 1
+    return finish_chart(canvas, key, title, words, header, table, source, is_drawn=is_drawn, links=links)
 
 
 def _assign_slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, tick_room
-from charts.record import Chart, finish_chart, name_links, shown_row
+from charts.record import Chart, any_size, finish_chart, name_links, shown_row
 from charts.sentences import say
 from charts.translation import gettext_noop
 
@@ -52,4 +52,5 @@ def draw_differences(
     else:
         canvas.text(WIDTH / 2, 150, say("nothing"), anchor="middle")
     header, words = (gettext_noop("query"), gettext_noop("difference")), summary or say("nothing")
-    return finish_chart(canvas, key, title, words, header, tuple(bars), source, links=name_links(addresses))
+    is_drawn, links = any_size(value for _name, value in bars), name_links(addresses)
+    return finish_chart(canvas, key, title, words, header, tuple(bars), source, is_drawn=is_drawn, links=links)

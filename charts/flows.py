@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from charts.drawing import WIDTH, Canvas, clip_text, format_figure, number
-from charts.record import Chart, finish_chart, name_links
+from charts.record import Chart, any_size, finish_chart, name_links
 from charts.sentences import say
 
 HEIGHT = 180
@@ -92,7 +92,10 @@ def draw_flow(
     table += [(names[link.source].label, names[link.target].label, link.count) for link in ribbons]
     targets = [*visible, *(names[link.target] for link in ribbons)]
     header, addresses = ("from", "to", "count"), name_links((node.address for node in targets), column=1)
-    return finish_chart(canvas, key, title, words, header, tuple(table), source, links=addresses, numbers=2)
+    is_drawn = any_size(node.count for node in visible)
+    return finish_chart(
+        canvas, key, title, words, header, tuple(table), source, is_drawn=is_drawn, links=addresses, numbers=2
+    )
 
 
 def _thickness(count: int, scale: float) -> float:

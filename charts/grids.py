@@ -53,4 +53,6 @@ def draw_heatmap(
         ends = {"high": format_figure(most[0]), "low": format_figure(least[0])}
         summary = say("grid", row=most[1], column=most[2], low_row=least[1], low_column=least[2], **ends)
     summary = summary or say("nothing")
-    return finish_chart(canvas, key, title, summary, (y, *columns), table, source, links=links)
+    # Unlike a bar, a cell of 0 is seen: agreement by chance.
+    is_drawn = bool(cells)
+    return finish_chart(canvas, key, title, summary, (y, *columns), table, source, is_drawn=is_drawn, links=links)

@@ -56,4 +56,4 @@ def draw_intervals(
     rows = tuple((span.name, span.value, span.low, span.high, span.high - span.low) for span in spans)
     header = (gettext_noop("system"), x, gettext_noop("at least"), gettext_noop("at most"), gettext_noop("width"))
     links = name_links(span.address for span in spans)
-    return finish_chart(canvas, key, title, words, header, rows, source, links=links)
+    return finish_chart(canvas, key, title, words, header, rows, source, is_drawn=bool(spans), links=links)

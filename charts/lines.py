@@ -42,11 +42,15 @@ def draw_lines(
     low: Value = None,
     high: Value = None,
     height: int = 300,
+    is_ordered: bool = True,
     empty: str = "",
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw lines of (x, y), interrupted at None, with `bands` of (x, low, high). `names`: names of values of x."""
+    """Draw lines of (x, y), interrupted at None, with `bands` of (x, low, high). `names`: names of values of x.
+
+    `is_ordered`: False where x are mere names, such as systems, whose points no line may join.
+    """
     curves = {
         name: _finite((at, value) for at, value in points if value is not None) for name, points in series.items()
     }
@@ -79,9 +83,12 @@ def draw_lines(
                 edge = [(plot.x(at), plot.y(up)) for at, _, up in band]
                 with canvas.series(index):
                     canvas.area(edge + [(plot.x(at), plot.y(down)) for at, down, _ in reversed(band)], index)
-        _draw_curves(canvas, plot, curves, band_points, room, gaps)
+        _draw_curves(canvas, plot, curves, band_points, room, gaps, is_ordered=is_ordered)
     words = summary or ("" if xs else empty) or _summarise_lines(curves, y)
-    return finish_chart(canvas, key, title, words, *_line_table(curves, band_points, x, names, gaps), source)
+    # A trend has two points. A single one is a sentence.
+    is_drawn = any(len(points) > 1 for points in curves.values())
+    table = _line_table(curves, band_points, x, names, gaps)
+    return finish_chart(canvas, key, title, words, *table, source, is_drawn=is_drawn)
 
 
 def _draw_curves(
@@ -91,6 +98,8 @@ def _draw_curves(
     band_points: Mapping[str, list[tuple[float, float, float]]],
     room: float,
     gaps: Mapping[str, list[float]],
+    *,
+    is_ordered: bool,
 ) -> None:
     rows = {at: row for row, at in enumerate(_all_positions(curves, gaps))}
     thinned = {name: _thin_points(points) for name, points in curves.items() if points}
@@ -104,7 +113,7 @@ def _draw_curves(
             continue
         points = thinned[name]
         with canvas.series(index):
-            for run in _split_runs(points, gaps[name]):
+            for run in _split_runs(points, gaps[name]) if is_ordered else ():
                 canvas.curve([(plot.x(at), plot.y(value)) for at, value in run], index)
             step = math.ceil(len(points) / MOST_MARKS)
             for at, value in [*points[:-1:step], points[-1]]:

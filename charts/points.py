@@ -69,12 +69,19 @@ def draw_scatter(
         if diagonal:
             canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
         _draw_dots(canvas, plot, finite_dots, groups)
-    sentence = (
-        say("points", figure=format_figure(len(finite_dots)), x=x, y=y) if finite_dots else empty or say("nothing")
-    )
+    if len(finite_dots) == 1:
+        (dot,) = finite_dots
+        figures = {"x_value": format_figure(dot.x), "y_value": format_figure(dot.y)}
+        sentence = say("single", name=dot.label or dot.series, x=x, y=y, **figures)
+    else:
+        count = format_figure(len(finite_dots))
+        sentence = say("points", figure=count, x=x, y=y) if finite_dots else empty or say("nothing")
     table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in finite_dots)
     links, header = name_links(dot.address for dot in finite_dots), ("name", "group", x, y)
-    return finish_chart(canvas, key, title, summary or sentence, header, table, source, links=links, numbers=2)
+    # One point has nothing to be compared with.
+    is_drawn = len(finite_dots) > 1
+    words = summary or sentence
+    return finish_chart(canvas, key, title, words, header, table, source, is_drawn=is_drawn, links=links, numbers=2)
 
 
 def _draw_dots(canvas: Canvas, plot: Plot, dots: Sequence[Dot], groups: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ class Chart:
     height: float = 300.0
     width: float = WIDTH
     numbers: int = 1  # Columns before this one are names, the others figures.
+    is_drawn: bool = True  # Where the picture would show nothing, pages have its summary instead.
     links: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     @property
@@ -86,6 +87,7 @@ def finish_chart(
     rows: tuple[tuple[Cell, ...], ...],
     source: str,
     *,
+    is_drawn: bool,
     links: Mapping[tuple[int, int], str] | None = None,
     numbers: int = 1,
 ) -> Chart:
@@ -98,7 +100,24 @@ def finish_chart(
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>'
         f"{canvas.drawn()}</svg>"
     )
-    return Chart(key, title, summary, picture, header, rows, source, canvas.height, numbers=numbers, links=links or {})
+    return Chart(
+        key,
+        title,
+        summary,
+        picture,
+        header,
+        rows,
+        source,
+        canvas.height,
+        numbers=numbers,
+        is_drawn=is_drawn,
+        links=links or {},
+    )
+
+
+def any_size(values: Iterable[Value]) -> bool:
+    """Return whether marks of these sizes show anything: one of them is neither missing nor 0."""
+    return any(value for value in values)
 
 
 def shown_row(row: int, rows: int) -> int:

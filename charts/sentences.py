@@ -9,6 +9,7 @@ SENTENCES = {
     "high": gettext_lazy("%(name)s, high"),
     "point": gettext_lazy("%(name)s is %(figure)s"),
     "line": gettext_lazy("%(name)s goes from %(first)s to %(last)s (lowest %(least)s, highest %(most)s)"),
+    "single": gettext_lazy("%(name)s: %(x)s %(x_value)s, %(y)s %(y_value)s."),
     "points": gettext_lazy("%(figure)s points of %(x)s and %(y)s."),
     "grid": gettext_lazy("Highest at %(row)s, %(column)s (%(high)s); lowest at %(low_row)s, %(low_column)s (%(low)s)."),
     "widest": gettext_lazy(

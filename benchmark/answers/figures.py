@@ -48,6 +48,7 @@ def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
         x=_("system, by Hit@%(k)s") % {"k": result["k"]},
         y=_("normalized value"),
         names=positions,
+        is_ordered=False,
         low=0.0,
         high=1.0,
         empty=_("All systems have the same values."),
