@@ -29,9 +29,3 @@ def format_exact_time(time: datetime) -> str:
     """Return a time to the second, with its zone."""
     local = timezone.localtime(time)
     return f"{formats.date_format(local, 'SECONDS_FORMAT')} {name_zone(local)}"
-
-
-def start_of_site_day() -> datetime:
-    """Return when today began in the site's zone, by which counts of a day are the same for all who read them."""
-    now = timezone.localtime(timezone=timezone.get_default_timezone())
-    return now.replace(hour=0, minute=0, second=0, microsecond=0)

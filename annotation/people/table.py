@@ -17,10 +17,8 @@ from annotation.people.accounts import members
 from annotation.quality.label_quality.records import PersonQuality
 from annotation.quality.label_quality.statistics import StoredStatistics, cached_statistics
 from annotation.work.quality_control import exclusion, onboarding
-from annotation.work.queue.annotators import WorkLimits, needs_qualification
-from annotation.work.queue.statements import JUDGED
+from annotation.work.queue.annotators import WorkLimits, count_judged, needs_qualification
 from corpus.models import Assessor, Collection
-from store.sql import fetch_row
 
 SHOWN = 50  # The most exclusions and batches on a person's page.
 
@@ -147,7 +145,7 @@ def annotator_record(membership: Membership) -> dict[str, Any]:
     names = (
         assessor.name for assessor in known_assessors(membership.collection) if (assessor.kind, assessor.id) == own
     )
-    today, judgment_count, _held = fetch_row(JUDGED, membership=membership.pk)
+    today, judgment_count, _held = count_judged(membership.pk)
     return {
         "today": today,
         "standing": judgment_count,

@@ -9,9 +9,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Role, User
-from annotation.work.queue.annotators import WorkLimits
+from annotation.work.queue.annotators import WorkLimits, judged_counts
 from corpus.models import Collection, Item
-from corpus.reader_time import start_of_site_day
 from judges.campaigns import selectors
 from judges.campaigns.pair_states import IMPORTED, PairState, PairStates, recent_states
 from judges.models import Campaign, Work
@@ -23,8 +22,7 @@ NO_LABEL = frozenset({Item.Reason.AUDIT, Item.Reason.EVIDENCE})  # Conflicts of 
 
 def list_collection_cards(user: User) -> list[dict[str, Any]]:
     """Return the cards of a user's collections; only admins and owners see progress."""
-    done = Count("assignments", filter=Assignment.judgments("assignments__"))
-    rows = user.memberships.filter(is_active=True).annotate(judged=done)
+    rows = user.memberships.filter(is_active=True).annotate(**judged_counts("assignments__"))
     memberships = {membership.collection_id: membership for membership in rows}
     collections = Collection.objects.order_by("name")
     if not user.is_owner:
@@ -42,7 +40,7 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
             "role": membership.get_role_display() if membership else "owner",
             "may_judge": membership is not None,
             "sees_all": collection.pk in administered,
-            "judged": membership.judged if membership else 0,
+            "judged": membership.judged if membership else 0,  # type: ignore[attr-defined]  # annotated
             "states": states.get(collection.pk),
             "is_live": collection.pk in live,
             "waiting": states[collection.pk].counts[PairState.OPEN] if collection.pk in states else 0,
@@ -55,13 +53,10 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
 def own_work(membership: Membership) -> dict[str, Any]:
     """Count an annotator's work for their home page, in three statements."""
     State = Assignment.State
-    # "Today" is the day in the site's time zone (TIME_ZONE).
-    midnight = start_of_site_day()
     assignments = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
     counts = membership.assignments.aggregate(
-        judged=Count("pk", filter=Assignment.judgments()),
-        today=Count("pk", filter=Assignment.judgments() & Q(ended_at__gte=midnight)),
+        **judged_counts(),
         skipped=Count("pk", filter=Q(state=State.SKIPPED)),
         has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
     )

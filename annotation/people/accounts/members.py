@@ -5,36 +5,27 @@ from datetime import date, datetime, time, timedelta
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.access.audit_log.recording import record
-from annotation.models import Assignment, Invitation, Membership, Role, User
+from annotation.models import Invitation, Membership, Role, User
 from annotation.people.accounts.withdrawing import Withdrawn, withdraw
+from annotation.work.queue.annotators import judged_counts
 from annotation.work.queue.undo import end_lease
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Assessor, Collection
-from corpus.reader_time import start_of_site_day
 
 INVITATION_DAYS = 14
 
 
 def list_members(collection: Collection) -> QuerySet[Membership]:
     """Return all members by name, also past ones, with the counts of their judgments, `judged` and `today`."""
-    done = Assignment.judgments("assignments__")
-    # In the time zone of the site, as on the annotators' pages.
-    midnight = start_of_site_day()
-    return (
-        collection.memberships.select_related("user")
-        .annotate(
-            judged=Count("assignments", filter=done),
-            today=Count("assignments", filter=done & Q(assignments__ended_at__gte=midnight)),
-        )
-        .order_by("user__username")
-    )
+    rows = collection.memberships.select_related("user").annotate(**judged_counts("assignments__"))
+    return rows.order_by("user__username")
 
 
 def open_invitations(collection: Collection) -> QuerySet[Invitation]:

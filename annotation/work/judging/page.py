@@ -18,9 +18,8 @@ from annotation.work.judging.debates import Debate, DebateText, debate_of, text_
 from annotation.work.judging.document import document_html, formatted_answers
 from annotation.work.judging.forms import DRAFTED
 from annotation.work.queue.aggregation import UNDO_WITHIN
-from annotation.work.queue.annotators import WorkLimits
+from annotation.work.queue.annotators import WorkLimits, count_judged, start_of_site_day
 from annotation.work.queue.assignment import EVIDENCE, read_rows
-from annotation.work.queue.statements import JUDGED
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.evidence.measures import DIMENSIONS
 from corpus.evidence.targets import SET_ASIDE
@@ -28,7 +27,7 @@ from corpus.holding import deleted_meanwhile
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Item, Target
 from corpus.search.text import find_terms
-from store.sql import fetch_row, read_sql
+from store.sql import read_sql
 
 QUEUE_SHOWN = 1000  # The queue is counted up to here and shown as "1,000+" beyond.
 
@@ -169,7 +168,7 @@ _NO_ITEM = 0  # No item has this id, so only the member's figures are read.
 
 def read_open_task(membership: Membership) -> tuple[TaskView | None, QueueFigures]:
     """Return the member's open task, if any, and the figures around it; never claims."""
-    row = _read_one(_TASKS, membership=membership.pk, item=None, grouped=False, most=1)
+    row = _read_one(_TASKS, membership=membership.pk, midnight=start_of_site_day(), item=None, grouped=False, most=1)
     if row["item"] is not None:
         return _build_task_view(row, membership.collection), _build_figures(row, membership)
     # Counted again, because the page says that nothing is left only where that is true now.
@@ -179,13 +178,15 @@ def read_open_task(membership: Membership) -> tuple[TaskView | None, QueueFigure
 
 def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
     """Return the member's open tasks of a query, in an order of their own, or only the task of `item`."""
-    rows = read_rows(_TASKS, membership=membership.pk, item=item, grouped=True, most=None)
+    rows = read_rows(_TASKS, membership=membership.pk, midnight=start_of_site_day(), item=item, grouped=True, most=None)
     return [_build_task_view(row, membership.collection) for row in rows if row["item"] is not None]
 
 
 def read_figures(membership: Membership) -> QueueFigures:
     """Return the figures around a lease group."""
-    row = _read_one(_TASKS, membership=membership.pk, item=_NO_ITEM, grouped=False, most=1)
+    row = _read_one(
+        _TASKS, membership=membership.pk, midnight=start_of_site_day(), item=_NO_ITEM, grouped=False, most=1
+    )
     return _build_figures(row, membership)
 
 
@@ -205,8 +206,8 @@ def _build_figures(row: dict[str, Any], membership: Membership) -> QueueFigures:
         count, decided_then = rows[0]["waiting"] + has_open, decided
         limits = WorkLimits.of(membership)
         if limits.has_quota:
-            today, judged, _held = fetch_row(JUDGED, membership=membership.pk)
-            count = min(count, limits.pairs_left(today, judged) or 0)
+            counts = count_judged(membership.pk)
+            count = min(count, limits.pairs_left(counts.today, counts.judged) or 0)
         # Emptied now and then, since a process serves thousands of people; a new count is one statement.
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()
@@ -252,7 +253,7 @@ def gold_task(collection: Collection, row: GoldPair) -> TaskView:
     )
 
 
-def _read_one(statement: str, **values: int | None) -> dict[str, Any]:
+def _read_one(statement: str, **values: Any) -> dict[str, Any]:
     """Return the only row of a statement. Raises Deleted where the member or the item was deleted in the meantime."""
     for row in read_rows(statement, **values):
         return row

@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
     SELECT count(*) AS decided, count(*) FILTER (WHERE NOT o.flagged AND o.judgment_id IS NOT NULL) AS today,
            coalesce(sum(j.milliseconds - coalesce(j.idle_milliseconds, 0)), 0)::bigint AS spent_ms
     FROM annotation_assignment o LEFT JOIN corpus_judgment j ON j.id = o.judgment_id
-    WHERE o.membership_id = m.id AND o.ended_at >= date_trunc('day', now()) AND o.state = 'done') day
+    WHERE o.membership_id = m.id AND o.ended_at >= :midnight AND o.state = 'done') day
 LEFT JOIN annotation_assignment a
     ON a.membership_id = m.id AND a.state = 'open' AND (:item::bigint IS NULL OR a.item_id = :item)
 LEFT JOIN corpus_item i ON i.id = a.item_id

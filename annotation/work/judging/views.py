@@ -17,7 +17,7 @@ from annotation.work.judging.forms import parse_draft, parse_item, parse_text
 from annotation.work.judging.submitting import Decision, QueryDecision
 from annotation.work.quality_control import onboarding
 from annotation.work.queue import assignment, undo
-from annotation.work.queue.annotators import AnnotatorContext, closed
+from annotation.work.queue.annotators import AnnotatorContext, closed, count_judged
 from annotation.work.settings import guidelines
 from corpus.errors import BadInput
 
@@ -262,6 +262,7 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
     """List the member's own decisions, fifty on a page; `?before=` names the last one of the page before."""
     decisions, more = page.list_decisions(scope.member, before=request.GET.get("before", ""))
     context = {"scope": scope, "section": "judge", "decisions": decisions, "more": more, "closed": closed(scope.member)}
+    context["counts"] = count_judged(scope.member.pk)
     return render(request, "judging/history.html", context)
 
 

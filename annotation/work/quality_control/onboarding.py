@@ -14,15 +14,14 @@ from django.utils.translation import gettext as _
 from annotation.access.audit_log.recording import record
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Consent, ConsentText, JudgmentExclusion
-from annotation.work.queue.annotators import WorkLimits, closed, needs_qualification
-from annotation.work.queue.statements import JUDGED
+from annotation.work.queue.annotators import WorkLimits, closed, count_judged, needs_qualification
 from annotation.work.queue.undo import end_lease
 from annotation.work.settings import guidelines
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.labels import reference_grades
 from corpus.models import Collection, Item
-from store.sql import fetch_row, fetch_rows, read_sql
+from store.sql import fetch_rows, read_sql
 
 PRACTICE_COUNT = 5  # Examples with feedback before the test (DREAM A.2).
 SHOWN = 50  # The most returned batches on a page.
@@ -110,7 +109,7 @@ def _find_limit(membership: Membership) -> OnboardingStop | None:
     is_over = limits.is_over()
     if not limits.has_quota and not is_over:
         return None
-    today, judged, _held = fetch_row(JUDGED, membership=membership.pk)
+    today, judged, _held = count_judged(membership.pk)
     reached = "deadline" if is_over else limits.find_reached(today, judged)
     return OnboardingStop(reached, today=today, judged=judged) if reached else None
 

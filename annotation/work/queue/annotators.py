@@ -2,18 +2,49 @@
 
 import json
 from dataclasses import dataclass
-from datetime import date
-from typing import Any, Literal
+from datetime import date, datetime
+from typing import Any, Literal, NamedTuple
 
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import Membership, Role
+from annotation.models import Assignment, Membership, Role
 from annotation.work.queue.check_scheduling import count_passed_checks, schedule_item
+from annotation.work.queue.statements import JUDGED
 from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
+from store.sql import fetch_row
 
 Closed = Literal["", "paused", "consent", "failed"]
 Reached = Literal["", "quota", "daily_quota"]
+
+
+class JudgedCounts(NamedTuple):
+    """Judgments of a member (`Assignment.judgments`) today in the site's time zone and in total, and the open pairs."""
+
+    today: int
+    judged: int
+    held: int
+
+
+def count_judged(membership: int) -> JudgedCounts:
+    """Count the judgments of a member: for pages of admins and annotators, and for quotas. One statement."""
+    return JudgedCounts(*fetch_row(JUDGED, membership=membership, midnight=start_of_site_day()))
+
+
+def judged_counts(of: str = "") -> dict[str, Any]:
+    """Return the aggregates `judged` and `today` of many members; `of`: as in `Assignment.judgments`."""
+    done = Assignment.judgments(of)
+    return {
+        "judged": Count(f"{of}pk", filter=done),
+        "today": Count(f"{of}pk", filter=done & Q(**{f"{of}ended_at__gte": start_of_site_day()})),
+    }
+
+
+def start_of_site_day() -> datetime:
+    """Return when today began in the site's zone, by which counts of a day are the same for all who read them."""
+    now = timezone.localtime(timezone=timezone.get_default_timezone())
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +104,8 @@ def why_closed(closed: str) -> str:
     if closed in ("", "consent"):
         return ""
     if closed == "paused":
-        return _("Your access is paused; this was not saved.")
-    return _("You have not passed the qualification test; this was not saved.")
+        return _("Your access is paused, so this was not saved.")
+    return _("You have not passed the qualification test, so this was not saved.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from psycopg.rows import tuple_row
 from annotation.models import Assignment, new_token
 from annotation.work.queue import statements as sql
 from annotation.work.queue.aggregation import aggregate_judgments
-from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
+from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer, start_of_site_day, why_closed
 from annotation.work.queue.check_scheduling import CHECK, SEPARATE
 from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
@@ -390,7 +390,9 @@ def pairs_left(db: psycopg.Connection[Any], annotator: AnnotatorContext) -> int 
         return 0
     if annotator.trial is not None or not limits.has_quota:
         return None
-    today, judged, held = fetch_tuples(db, sql.JUDGED, {"membership": annotator.membership})[0]
+    today, judged, held = fetch_tuples(
+        db, sql.JUDGED, {"membership": annotator.membership, "midnight": start_of_site_day()}
+    )[0]
     return limits.pairs_left(today + held, judged + held)
 
 
