@@ -1,6 +1,6 @@
 """Filters and order of the list of pairs, as the URL and saved views carry them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -23,7 +23,7 @@ STATES = [
     ("assigned", gettext_lazy("assigned to an annotator now")),
     ("conflict", gettext_lazy("waits for an adjudicator")),
     ("skipped", gettext_lazy("skipped by all annotators")),
-    ("settled", gettext_lazy("settled by people")),
+    ("settled", gettext_lazy("completed by people")),
     ("unjudged", gettext_lazy("not judged")),
     ("new", gettext_lazy("in no campaign")),
 ]
@@ -126,13 +126,12 @@ class PairFilters:
         """Names and values of the filters in use that have no control in the form."""
         return [(name, value) for name in WITHOUT_CONTROL if (value := getattr(self, name))]
 
-    @property
-    def chips(self) -> list[dict[str, str]]:
-        """Return each active filter's name, value, and the query string that removes it."""
+    def chips(self, routes: Mapping[str, str]) -> list[dict[str, str]]:
+        """Return each active filter's name, value, and the query string that removes it. `routes`: their words."""
         return [
             {
                 "name": gettext(str(name)),
-                "value": describe_route(value) if key == "stratum" else str(VALUES.get(key, {}).get(value, value)),
+                "value": str(({"stratum": routes} | VALUES).get(key, {}).get(value, value)),
                 "without": self.query(**{key: ""}),
             }
             for key, name in NAMES.items()
@@ -172,10 +171,10 @@ class PairFilters:
         return bool(self.query(sort=""))
 
 
-def describe_route(key: str) -> str:
-    """Return a route in words; a text that is no route's key as it is."""
+def describe_route(key: str, voters: int = 0) -> str:
+    """Return a route in words; a text that is no route's key as it is. `voters`: as in `Route.describe`."""
     try:
-        return route_of(key).describe()
+        return route_of(key).describe(voters)
     except ValueError:
         return key
 

@@ -128,7 +128,7 @@ def list_choices(collection: Collection, campaign: Campaign | None) -> dict[str,
     return {
         "campaigns": [(str(number), campaigns[number]) for number in sorted(campaigns, reverse=True)],
         "people": [(name, name) for name in sorted(name for kind, name, _rest in rows if kind == "person")],
-        "routes": [(key, describe_route(key)) for key in sorted(key for kind, key, _rest in rows if kind == "route")],
+        "routes": sorted((key, describe_route(key, int(voters))) for kind, key, voters in rows if kind == "route"),
     }
 
 

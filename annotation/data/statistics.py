@@ -134,11 +134,11 @@ def _build_funnel(
         still_open -= agreed
         steps += [
             _funnel_step(_("agreed in round %(number)s") % {"number": number}, agreed, finished),
-            _funnel_step(_("open after round %(number)s") % {"number": number}, still_open, finished),
+            _funnel_step(_("undecided after round %(number)s") % {"number": number}, still_open, finished),
         ]
     labelled = _funnel_step(_("labelled by judges"), status["labelled"], finished)
     escalated = _funnel_step(_("sent to people"), status["escalated"], finished)
-    return [*steps, labelled, escalated, _funnel_step(_("resolved by people"), status["settled"], status["escalated"])]
+    return [*steps, labelled, escalated, _funnel_step(_("completed by people"), status["settled"], status["escalated"])]
 
 
 def _funnel_step(words: str, pairs: int, of: int) -> dict[str, Any]:

@@ -50,14 +50,19 @@ class Route:
         key = f"r{self.round}.m{self.margin}.{'y' if self.label else 'n'}"
         return f"{key}.{self.special}" if self.special else key
 
-    def describe(self, voters: int = 0) -> str:
-        """Return the route in words: "Round 1 · votes 5-0 · relevant". `voters`: size of the panel, if it is known."""
+    def describe(self, voters: int = 0, stops_at: int = 0) -> str:
+        """Return the route in words: "Round 1 · votes 5-0 · relevant".
+
+        `voters`: size of the panel; 0 where it is not known, such as for panels of several campaigns. `stops_at`:
+        the equal votes at which a panel stops early; 0 where all vote.
+        """
         parts = [_(SPECIAL[self.special])] if self.special else []
         parts += [_("round %(round)s") % {"round": self.round}] if self.round else []
         if self.margin:
-            # A smaller margin can come from votes against, or from votes that were not cast or not readable.
-            unanimous = _("votes %(votes)s-0") if self.margin == voters else _("votes %(votes)s apart")
-            parts.append(unanimous % {"votes": self.margin})
+            # As if all had voted: where votes were not readable, an even number of them, one less on each side.
+            votes = stops_at or (voters and (voters + self.margin) // 2)
+            split = _("votes %(votes)s-%(against)s") if votes else _("votes %(margin)s apart")
+            parts.append(split % {"votes": votes, "against": votes - self.margin, "margin": self.margin})
         words = " · ".join([*parts, _("relevant") if self.label else _("not relevant")])
         return words[:1].upper() + words[1:]
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.models import NUMBER, Collection, Item, Numbered, Pair, append_only
 from corpus.rubric import Rubric
+from judges.domain.audits import Route, route_of
 from judges.records import TEXT_ROLES
 
 
@@ -225,6 +226,10 @@ class Campaign(Numbered):
         """Definition of relevance for all pairs of the campaign."""
         return Rubric(self.rubric, self.instruction)
 
+    def describe_route(self, route: Route) -> str:
+        """Return how labels of the campaign were reached, in words: "Round 1 · votes 5-0 · relevant"."""
+        return route.describe(len(self.voters), self.majority if self.early_stop else 0)
+
 
 class Reservation(models.Model):
     """Money and calls that a worker process has reserved from a campaign's budget, for calls in flight and some ahead.
@@ -289,6 +294,11 @@ class Work(models.Model):
 
     def __str__(self) -> str:
         return f"{self.campaign_id}/{self.pair_id}: {self.state}"
+
+    @property
+    def route_words(self) -> str:
+        """Return how the label was reached, in words; "" without an automatic label."""
+        return self.campaign.describe_route(route_of(self.stratum)) if self.stratum else ""
 
 
 class JudgeCall(models.Model):

@@ -77,10 +77,10 @@ KINDS: dict[str, BulkKind] = {
     Kind.REASSIGN: BulkKind(
         "pairs.returned",
         _(
-            "The pairs are taken from the annotators who have them now; drafts are kept. “Anyone” returns them to the "
-            "queue for other people, and this cannot be undone. A member gets the pairs first, and nobody else gets "
-            "them until the member has judged or skipped them, is paused or leaves, or you undo this. Pairs that "
-            "this person already judged, skipped or has are not changed."
+            "The pairs are taken from the annotators who have them now; drafts are kept. “Anyone” returns them to "
+            "the queue for other people, and this cannot be undone. A member gets the pairs first, and no one else "
+            "gets them until the member has judged or skipped them, is paused or leaves, or you undo this. Pairs "
+            "that this person already judged, skipped or has are not changed."
         ),
         "",
         # The largest choice, since the page says how many at most.

@@ -55,7 +55,7 @@ PARTS = {
     "judgments": gettext_lazy("Grades"),
 }
 PHASES = {
-    LOOKING: gettext_lazy("Finding out what the files hold"),
+    LOOKING: gettext_lazy("Reading what the files contain"),
     "documents": gettext_lazy("Reading documents"),
     "queries": gettext_lazy("Reading queries"),
     "pairs": gettext_lazy("Reading pairs"),

@@ -69,10 +69,14 @@ def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, proble
         "headings": filters.headings(columns),
         "is_fragment": bool(request.headers.get("HX-Request")),
     }
+    choices = {}
+    if filters.stratum or not context["is_fragment"]:
+        choices = listing.list_choices(scope.collection, campaign)
+    context["chips"] = filters.chips(dict(choices.get("routes", ())))
     if context["is_fragment"]:
         return render(request, "data/_pair_list.html", context)
     context |= {
-        "choices": listing.list_choices(scope.collection, campaign),
+        "choices": choices,
         "all_columns": [(key, title) for key, (title, _is_number) in COLUMNS.items() if key not in ALWAYS],
     }
     response = render(request, "data/pairs.html", context, status=422 if problem else 200)

@@ -22,31 +22,28 @@ class FailedRoute:
     audited: int
     wrong: int
     pairs: int
-    voters: int  # Size of the campaign's panel.
-
-    @property
-    def description(self) -> str:
-        """Description of the route in words."""
-        return route_of(self.route).describe(self.voters)
+    description: str  # The route in words.
 
 
 def list_failed_routes(collection: Collection) -> list[FailedRoute]:
     """Return the routes of all campaigns that failed their audit. One SQL statement for each campaign, and two."""
     audited = Campaign.judging.filter(collection=collection, audits__isnull=False).distinct()
-    campaigns = list(audited.order_by("pk").values_list("pk", "number", "voters"))
-    panels = {number: len(voters) for _pk, number, voters in campaigns}
+    campaigns = {campaign.number: campaign for campaign in audited.order_by("pk")}
     failed = {
         (number, route): answers
-        for pk, number, _voters in campaigns
-        for route, answers in route_breakers.answered_audits(pk, collection.relevant_from).items()
+        for number, campaign in campaigns.items()
+        for route, answers in route_breakers.answered_audits(campaign.pk, collection.relevant_from).items()
         if answers.over
     }
     if not failed:
         return []
     pairs = Counter((campaign, route) for _pair, campaign, route in _read_unsettled(collection, list(failed)))
     return [
-        FailedRoute(*key, answers.settled, answers.settled - answers.right, pairs[key], panels[key[0]])
-        for key, answers in failed.items()
+        FailedRoute(
+            *(number, route, answers.settled, answers.settled - answers.right, pairs[number, route]),
+            description=campaigns[number].describe_route(route_of(route)),
+        )
+        for (number, route), answers in failed.items()
     ]
 
 
@@ -59,7 +56,7 @@ def list_unsettled_pairs(collection: Collection) -> list[int]:
 def describe_left_out(collections: list[Collection]) -> dict[str, Any]:
     """Return the description of left-out labels for a manifest, which is the same in every language."""
     routes = [
-        {"collection": collection.name, **{key: value for key, value in asdict(route).items() if key != "voters"}}
+        {"collection": collection.name, **{key: value for key, value in asdict(route).items() if key != "description"}}
         for collection in collections
         for route in list_failed_routes(collection)
     ]

@@ -208,7 +208,7 @@ def _route_quality(
     half, enough, reached = _forecast_interval(cells, population)
     return RouteQuality(
         key=route.key,
-        words=route.describe(len(campaign.voters)),
+        words=campaign.describe_route(route),
         label=route.label,
         population=population,
         drawn=answers.drawn,

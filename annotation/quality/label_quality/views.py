@@ -111,7 +111,7 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     measured = {audited.key: audited for audited in audits.routes}.get(route.key) if audits else None
     pairs = len(services.unasked_pairs(row, route))
     context = {"scope": scope, "campaign": row, "route": route, "measured": measured, "audits": audits}
-    context |= {"left": pairs, "judgments": pairs * OVERLAP, "words": route.describe(len(row.voters))}
+    context |= {"left": pairs, "judgments": pairs * OVERLAP, "words": row.describe_route(route)}
     return render(request, "label_quality/audit_to_people.html", context)
 
 
@@ -126,7 +126,7 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
         done = _("Automatic labelling resumed for the route “%(words)s”.")
     else:
         done = _("Automatic labelling stopped for the route “%(words)s”: people judge its further pairs.")
-    messages.success(request, done % {"words": route.describe(len(row.voters))})
+    messages.success(request, done % {"words": row.describe_route(route)})
     return redirect(quality_address(scope.collection, "audits"))
 
 

@@ -40,8 +40,8 @@ ROW_LABELS = {
     OPEN: gettext_noop("no agreement"),
     LOST: gettext_noop("turn missing"),
     NONE: gettext_noop("no debate"),
-    "y": gettext_noop("agreed in round %(round)s: relevant"),
-    "n": gettext_noop("agreed in round %(round)s: not relevant"),
+    "y": gettext_noop("Round %(round)s · relevant"),
+    "n": gettext_noop("Round %(round)s · not relevant"),
 }
 
 
@@ -352,7 +352,7 @@ def _build_cross_table(
     for cell in cells:
         boxes[cell.row, cell.column] = CrossingBox(
             cell=cell,
-            description=f"{format_row(cell.row)}, {_format_column(cell.column)}",
+            description=f"{format_row(cell.row)} · {_format_column(cell.column)}",
             is_for_people=cell.label is None or cell.key in cells_for_people,
             pairs_query_string=urlencode({"campaign": campaign_number, "cross": cell.key}),
         )
@@ -365,15 +365,15 @@ def _build_cross_table(
 
 
 def format_row(row: str) -> str:
-    """Return the label of a row of the cross table, such as "agreed in round 1: relevant" for "1y"."""
+    """Return the label of a row of the cross table, such as "Round 1 · relevant" for "1y"."""
     if row in ROW_LABELS:
         return _(ROW_LABELS[row])
     return _(ROW_LABELS[row[-1]]) % {"round": row[:-1]}
 
 
 def _format_column(column: str) -> str:
-    """Return a column of the cross table in words, such as "3 votes yes, 2 no" for "3-2"."""
+    """Return a column of the cross table in words, such as "votes 3-2" for 3 of 5 votes for relevant."""
     if column == NONE:
         return _("no votes")
-    yes, no = column.split("-")
-    return _("%(yes)s votes yes, %(no)s no") % {"yes": yes, "no": no}
+    votes, against = column.split("-")
+    return _("votes %(votes)s-%(against)s") % {"votes": votes, "against": against}
