@@ -68,7 +68,7 @@ class AgentJobs(ModelJobKind[AgentJob]):
         kind_named(job.kind).work(job, lease)
 
     def campaign_of(self, job: AgentJob, purpose: str = "") -> Campaign:
-        return super().campaign_of(job, purpose or f"agents {job.pk}, {job.kind}")
+        return super().campaign_of(job, purpose or f"{self.name_of(job)}, {job.kind}")
 
     def address_of(self, job: AgentJob) -> str:
         """Return the address of the page that shows the job: the table or the reference answers."""

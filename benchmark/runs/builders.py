@@ -22,7 +22,6 @@ from jobs.models import JobState
 from judges.campaigns.estimates import Estimate
 from judges.model_jobs.jobs import JobPlan, ModelJobKind, Options
 from judges.model_jobs.options import replace_limits
-from judges.models import Campaign
 from judges.records import Judge
 
 DEPTH = 100  # Documents per query by default.
@@ -120,10 +119,6 @@ class Runs(ModelJobKind[Run]):
     def work(self, job: Run, lease: Lease) -> None:
         """Rank the queries that have no ranking yet."""
         maker_module(job.kind).make(job, lease.progress, lease.should_stop)
-
-    def campaign_of(self, job: Run, purpose: str = "") -> Campaign:
-        """Return the campaign that records the run's calls."""
-        return super().campaign_of(job, purpose or self.name_of(job))
 
     def name_of(self, job: Run) -> str:
         """Return the name of a run in messages."""

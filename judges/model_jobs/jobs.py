@@ -253,8 +253,8 @@ class ModelJobKind(Generic[Job]):
         """Return the campaign to which the job's calls belong, created at its first work. Raises LeaseLost."""
         if job.campaign is None:
             limits = limits_of(job.kept)
-            purpose = purpose or f"{self.purpose} {job.pk}"
-            campaign = model_requests.open_campaign(job.collection, self.judges_of(job), purpose, **limits)
+            name = purpose or self.name_of(job)
+            campaign = model_requests.open_campaign(job.collection, self.judges_of(job), name, **limits)
             job.campaign = campaign.pk
             # The lease may have been lost meanwhile; then the new holder opens another campaign.
             if not leases.held_row(job).update(campaign=campaign.pk):

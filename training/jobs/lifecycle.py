@@ -153,7 +153,10 @@ def publish_model(job: Job) -> Model:
     summary_keys = ("evaluation", "calibration", "gain", "rankings", "checkpoint", "merge_difference")
     # A base may be a path or a hub id, of which the model's name contains the last part.
     base = base_name(str(job.options["base"])).rpartition("/")[2]
-    name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"
+    name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.number}"
+    # Models of version 0.1.0 have the primary keys of their jobs in their names.
+    if Model.objects.filter(collection=job.collection, name=name).exclude(job=job).exists():
+        name += f".{job.pk}"
     # The row exists already if a worker died after this line and the job is repeated.
     model, _ = Model.objects.get_or_create(
         job=job,

@@ -264,4 +264,4 @@ def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> H
     if file not in names:
         raise Http404(_("File not found."))
     # The log and the metrics grow while the job is running.
-    return send_file(request, folder / file, name=f"{scope.collection.name}-{row.pk}-{file}", grows=True)
+    return send_file(request, folder / file, name=f"{scope.collection.name}-{row.number}-{file}", grows=True)
