@@ -7,8 +7,10 @@ SELECT
     (SELECT count(*) FROM annotation_membership WHERE collection_id = :collection AND is_active),
     (SELECT count(*) FROM annotation_snapshot WHERE collection_id = :collection),
     (SELECT count(*) FROM benchmark_run WHERE collection_id = :collection),
-    -- Krippendorff's alpha of the judges over all pairs; where they have none, that of people.
-    (SELECT coalesce("values" #>> '{kappas,0,kappa,value}', "values" #>> '{kappas,3,kappa,value}')::float
+    -- Krippendorff's alpha of the judges over all pairs; where they have none, that of people. From 30 pairs on.
+    (SELECT coalesce(CASE WHEN ("values" #>> '{kappas,0,kappa,n}')::int >= 30 THEN "values" #>> '{kappas,0,kappa,value}' END,
+                     CASE WHEN ("values" #>> '{kappas,3,kappa,n}')::int >= 30 THEN "values" #>> '{kappas,3,kappa,value}' END
+                    )::float
      FROM annotation_storedresult WHERE collection_id = :collection AND kind = 'label-quality'),
     -- Webhooks that were disabled by nobody.
     (SELECT count(*) FROM api_webhook WHERE collection_id = :collection AND disabled IN ('failing', 'gone')),

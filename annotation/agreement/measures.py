@@ -33,6 +33,7 @@ NO_DOUBLE = gettext_noop("no pair has two grades")
 # Up to so many assessors all couples are measured; of more, only couples with a common pair.
 MANY = 40
 FAMILY = ("kappa", "kappa_linear", "kappa_quadratic", "percent")  # The measures of a couple.
+TOO_FEW = 30  # A figure of fewer values is shown with its interval, or said to be of too few.
 SPARSE = 16  # A product of whole rows is so many times faster than sparse counts for the same number of items.
 
 Number = float | np.floating | Floats  # A single number; Floats without an axis.

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotation.agreement.measures import Pairwise, Statistic
+from annotation.agreement.measures import TOO_FEW, Pairwise, Statistic
 from annotation.agreement.page import MEASURES
 from annotation.agreement.report import AgreementReport
 from charts.downloads import Cell, Figure
@@ -57,6 +59,25 @@ def span(statistic: Statistic) -> str:
 def percent_span(statistic: Statistic) -> str:
     """Return the interval of a share as percentages with one decimal; a dash for none."""
     return _format_interval(statistic, tenths)
+
+
+@register.filter
+def few(statistic: Statistic | int | str | None, form: str = "") -> str | SafeString:
+    """Qualify a figure of fewer than 30 values with its interval or as of too few; "" from 30 on.
+
+    `statistic`: or the number of values alone; "" and None qualify nothing. `form`: "percent" for that of a share.
+    """
+    if not isinstance(statistic, Statistic | int) or (isinstance(statistic, Statistic) and statistic.value is None):
+        return ""
+    n = statistic if isinstance(statistic, int) else statistic.n
+    if n >= TOO_FEW:
+        return ""
+    if isinstance(statistic, int) or statistic.low is None or statistic.high is None:
+        words = _("n = %(n)s, too few to say") % {"n": n}
+    else:
+        interval = percent_span(statistic) if form == "percent" else span(statistic)
+        words = _("%(interval)s, n = %(n)s") % {"interval": interval, "n": n}
+    return format_html(' <span class="muted small">{}</span>', words)
 
 
 def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:

@@ -12,7 +12,7 @@ from annotation.home.overview.overview import CollectionOverview
 from annotation.quality.label_quality.loading import LabelQuality
 from annotation.quality.label_quality.records import Costs
 from annotation.templatetags.admin_text import usd
-from annotation.templatetags.reports import percent_span, places, span, tenths
+from annotation.templatetags.reports import few, percent_span, places, span, tenths
 from corpus.models import Collection
 
 
@@ -101,7 +101,8 @@ def _agreement(quality: LabelQuality, collection: Collection) -> PromiseFigure:
     counts = {"people": group.assessors, "pairs": f"{group.pairs:,}"}
     details = (_("Krippendorff's alpha"), _("%(people)s people, %(pairs)s pairs with two or more of them") % counts)
     if group.kappa.low is None:
-        return PromiseFigure(title, places(group.kappa.value, 2), "", (*details, _("interval not known")))
+        words = few(group.kappa) or _("interval not known")
+        return PromiseFigure(title, places(group.kappa.value, 2), "", (*details, words))
     return PromiseFigure(title, places(group.kappa.value, 2), span(group.kappa), details)
 
 

@@ -151,13 +151,14 @@ def list_alarms(person: PersonQuality, usual_ms: float | None) -> Iterator[str]:
         words = _("takes %(seconds)s s per judgment; others take %(usual)s s")
         yield words % {"seconds": f"{person.seconds:.1f}", "usual": f"{usual_ms / 1000:.1f}"}
     if person.skips >= FEW and person.skips > SKIPS * (person.judged + person.skips):
-        yield _("skips %(skips)s of the items") % {"skips": f"{person.skips / (person.judged + person.skips):.0%}"}
+        yield _("skips %(skips)s of %(n)s pairs") % {"skips": person.skips, "n": person.judged + person.skips}
     if person.judged >= FEW and person.fast > HASTY * person.judged:
         yield _("%(n)s judgments with an outlier time (too fast)") % {"n": person.fast}
     if person.missed:
         yield _("missed %(missed)s of %(n)s attention checks") % {"missed": person.missed, "n": person.checks}
     if intra.high is not None and intra.high < INTRA_MARK:
-        yield _("self-consistency of only %(same)s on repeated pairs") % {"same": f"{intra.value:.0%}"}
+        words = _("repeats only %(same)s of %(n)s earlier answers: below %(mark)s (95%% confidence)")
+        yield words % {"same": f"{intra.value:.0%}", "n": intra.n, "mark": f"{INTRA_MARK:.0%}"}
 
 
 def _tally_judgments(collection: Collection, *, monthly: bool = False) -> dict[tuple[int, int], AnnotatorTally]:

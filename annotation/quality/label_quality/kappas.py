@@ -28,6 +28,7 @@ from annotation.agreement.grade_matrix import (
     population_of,
 )
 from annotation.agreement.groups import group_agreement
+from annotation.agreement.measures import Statistic
 from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.quality.label_quality.records import Kappa, Point
 from corpus.models import Collection
@@ -90,10 +91,10 @@ def _read_assessor_votes(collection: Collection, assessors: list[KnownAssessor],
     return BinaryVotes(GradeMatrix(matrix.assessors, matrix.pairs, relevant.astype(np.int16)), is_judge)
 
 
-def measure_judges_alpha(collection: Collection) -> float | None:
-    """Measure the judges' agreement over all pairs, without an interval; None without pairs of grades."""
+def measure_judges_alpha(collection: Collection) -> Statistic:
+    """Measure the judges' agreement over all pairs, without an interval."""
     judges = [assessor for assessor in known_assessors(collection) if assessor.kind in JUDGES]
-    return group_agreement(_read_assessor_votes(collection, judges, "first").matrix.grades).kappa.value
+    return group_agreement(_read_assessor_votes(collection, judges, "first").matrix.grades).kappa
 
 
 def measure_kappas(collection: Collection, binary: BinaryVotes) -> Iterator[Kappa]:

@@ -84,5 +84,5 @@ def load_label_quality(
     except (MeasuringFailed, QuorumError) as error:
         failure = str(error)
     judge_kappas = [kappa for kappa in stored.kappas or () if (kappa.group, kappa.population) == ("judges", "all")]
-    reasons = assess_readiness(status, stored.audits, people, judge_kappas[0].kappa.value if judge_kappas else None)
+    reasons = assess_readiness(status, stored.audits, people, judge_kappas[0].kappa if judge_kappas else None)
     return LabelQuality(status, people, stored, failure, reasons, campaign.number if campaign else None)

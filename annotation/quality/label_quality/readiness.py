@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.agreement.measures import TOO_FEW, Statistic
 from annotation.quality.label_quality.records import Audits
 from judges.domain.audits import OVERLAP
 
@@ -23,22 +24,22 @@ class BlockingReason:
 
 
 def assess_readiness(
-    status: Mapping[str, Any], audits: Audits | None, people: int, alpha: float | None
+    status: Mapping[str, Any], audits: Audits | None, people: int, alpha: Statistic | None
 ) -> tuple[BlockingReason, ...]:
     """Return the reasons against exporting labels of this `status`; none where they can be exported.
 
     They can be exported once every pair is resolved, all label audits are resolved and represent all
     labels, no route is surely wrong too often, and the lower bound of the accuracy is above the limit.
     `audits`: None where nothing is labelled or measured yet; `people`: number of people who can judge;
-    `alpha`: agreement of the judges over all pairs.
+    `alpha`: agreement of the judges over all pairs, of which fewer than 30 are no reason.
     """
     if not status["labelled"] and not status["settled"]:
         return (BlockingReason("no-labels"),)
     counts = {"unjudged": status["pending"] + status["running"], "failed": status["failed"], "open": status["open"]}
     status_reasons = [BlockingReason(key, n) for key, n in counts.items() if n > 0]
     reasons = assess_audits(status["labelled"], audits, people) if status["labelled"] else []
-    if reasons and alpha is not None and alpha < CHANCE:
-        reasons.append(BlockingReason("chance", value=alpha))
+    if reasons and alpha is not None and alpha.n >= TOO_FEW and alpha.value is not None and alpha.value < CHANCE:
+        reasons.append(BlockingReason("chance", value=alpha.value))
     return (*reasons, *status_reasons)
 
 
