@@ -17,7 +17,7 @@ SHOWN = (
     _("audits"), _("none"),
     # States of pairs, and kinds of models.
     _("all"), _("pairs"), _("labelled"), _("escalated"), _("failed"), _("running"),
-    _("pending"), _("open"), _("settled"), _("base"), _("adapter"), _("merged"),
+    _("pending"), _("waits for people"), _("completed by people"),  _("base"), _("adapter"), _("merged"),
     _("random head"), _("tuned"),
     # Progress of a training, which its subprocess reports in English.
     _("starting"), _("loading the base"), _("training"), _("resumed"),
@@ -29,3 +29,6 @@ SHOWN = (
     _("person"), _("judge"), _("imported people"), _("imported judge"), _("reference"),
     _("human-import"), _("judge-import"),
 )  # fmt: skip
+
+STATE_LABELS = {"open": "waits for people", "settled": "completed by people"}
+"""States of pairs whose stored code is not their label."""

@@ -164,7 +164,7 @@ def refuse_option(request: HttpRequest, error: BadOption) -> HttpResponse:
 def _refuse_race(request: HttpRequest, error: Exception) -> HttpResponse:
     # Two requests may create the same object at once: then a constraint of the database refuses the second.
     if isinstance(error.__cause__, UniqueViolation):
-        return refuse(409, _("Someone else has just created the same. Look at what is there now."))
+        return refuse(409, _("This was just created by someone else. Reload to see it."))
     if (race := explain_race(error)) is None:
         raise error
     if not isinstance(error, Deleted):

@@ -28,4 +28,4 @@ def hold_row(row: M, *, no_key: bool = False) -> M:
 
 def deleted_meanwhile() -> Deleted:
     """Return the error for a row that was deleted after it was read."""
-    return Deleted(_("It no longer exists: somebody has deleted it."))
+    return Deleted(_("It no longer exists: someone has deleted it."))

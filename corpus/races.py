@@ -27,8 +27,8 @@ def explain_race(error: BaseException) -> tuple[int, str] | None:
     if not isinstance(error, DatabaseError):
         return None
     if isinstance(error.__cause__, ForeignKeyViolation):
-        return 409, _("Somebody has just deleted what this belongs to, or uses it. Look at what is there now.")
+        return 409, _("Someone has just deleted what this belongs to, or is using it. Reload to see the current state.")
     # PostgreSQL rolls back one of the transactions that wait for each other.
     if isinstance(error.__cause__, DeadlockDetected | SerializationFailure):
-        return 409, _("Somebody changed the same at this moment, so nothing was changed here. Try again.")
+        return 409, _("Someone else changed this at the same moment, so nothing was changed. Try again.")
     return None

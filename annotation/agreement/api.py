@@ -84,7 +84,7 @@ def read_agreement_table(request: HttpRequest, name: str, asked: Query[Assessors
     filters = _filters_of(collection, asked)
     figures = cached_results.get_figures(collection, filters, known_assessors(collection))
     if figures.report is None:
-        raise BadInput(figures.failure or _("not measured yet: ask for it, and read the table when it is done"))
+        raise BadInput(figures.failure or _("Not measured yet: request the measurement, then read the table"))
     return send_csv(figures.report)
 
 

@@ -50,13 +50,13 @@ class ExportOptions(Options):
         AfterValidator(lambda names: names and tuple(sorted(set(names)))),
     ] = option(
         _("Label source"),
-        _("Only their labels: people, adjudicator, or the name of a policy. Empty: everybody's."),
+        _("Only their labels: people, adjudicator, or the name of a policy. Leave blank for all."),
         default=None,
         at_most=50,
     )
     leave_out_failed: bool = option(
         _("Leave out failed routes"),
-        _("Leave out labels of routes that failed their label audit and that people have not settled."),
+        _("Leave out labels that people have not completed, of routes that failed their label audit."),
         default=False,
     )
     aggregate: Literal["majority", "dawid-skene", "resolved"] | None = option(
@@ -261,7 +261,7 @@ class ExportOptions(Options):
             sentence = _("%(aggregate)s makes labels of all grades: leave this out.")
             self._refuse([name for name in changed_names if name in ("origins", "labels")], sentence)
         if self.assessors and not self.aggregate:
-            self._refuse(["assessors"], _("An aggregate makes labels of somebody's grades alone: choose one."))
+            self._refuse(["assessors"], _("Labels of chosen assessors need an aggregate: choose one."))
         if self.format == "erank-sft":
             sentence = _("This does not go with erank-sft: synthesize_scores chose its documents.")
             self._refuse([name for name in changed_names if name in FIXED], sentence)
@@ -272,9 +272,11 @@ class ExportOptions(Options):
             if self.format not in BENCHMARKS:
                 sentence = _("Only the formats beir and mteb take a version of the qrels, not %(format)s.")
                 self._refuse(["qrels"], sentence)
-            sentence = _("A version of the qrels is exported as it is: leave this out.")
+            sentence = _("A version of the qrels is exported unchanged: leave this out.")
             self._refuse([name for name in changed_names if name in CHANGING], sentence)
-            sentence = _("Queries of a version of the qrels stand in test: give no share; names may be given.")
+            sentence = _(
+                "All queries of a qrels version are in the test split: leave the share blank, or name queries."
+            )
             self._refuse([name for name in set_names if name == "split"], sentence)
         return self
 

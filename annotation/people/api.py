@@ -45,13 +45,13 @@ class MemberIn(RequestBody):
 
     role: RoleName | None = None
     active: bool | None = Field(None, description="False ends the membership; its judgments stay.")
-    paused: bool | None = Field(None, description="Somebody who is paused gets no pairs.")
-    note: str = Field("", max_length=500, description="What somebody who is paused reads about it.")
+    paused: bool | None = Field(None, description="A paused member gets no pairs.")
+    note: str = Field("", max_length=500, description="What the member reads while paused.")
     expert: bool | None = Field(None, description="Grades gold pairs.")
 
 
 class InvitationOut(GuardedSchema):
-    """An invitation that is open. Whoever opens its link joins."""
+    """An invitation that is open. Anyone who opens its link joins."""
 
     number: int
     role: RoleName

@@ -22,7 +22,7 @@ RoleName = Literal["annotator", "adjudicator", "admin"]
 
 
 class RoleOptions(Options):
-    """The role with which somebody joins."""
+    """The role of the new member."""
 
     role: RoleName = option(
         gettext_lazy("Role"), default="annotator", choices={role.name.lower(): role.label for role in Role}
@@ -122,7 +122,7 @@ class LimitOptions(Options):
     )
     last_day: date | None = option(
         gettext_lazy("Last day"),
-        gettext_lazy("After it they get no new pairs; those they hold can be finished."),
+        gettext_lazy("After it they get no new pairs, but can finish the ones they have."),
         default=None,
         clears=True,
     )

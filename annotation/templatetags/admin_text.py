@@ -12,6 +12,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.access.languages import translate_stored
+from annotation.choice_labels import STATE_LABELS
 from corpus.collections.task_order import BACK, FRONT
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment
@@ -64,7 +65,7 @@ def _list_marker(line: str) -> str:
 @register.filter
 def choice_label(value: object) -> str:
     """Translate a word that is stored in English (annotation.choice_labels)."""
-    return _(str(value)) if value else ""
+    return _(STATE_LABELS.get(str(value), str(value))) if value else ""
 
 
 @register.filter

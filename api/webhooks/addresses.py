@@ -40,8 +40,8 @@ def check_url(url: str) -> httpx2.URL:
     # IP addresses are refused at once; names are resolved and checked before each request.
     if (literal := literal_address(parts.host)) and not _is_allowed(literal, parts.scheme):
         words = _(
-            "%(host)s is not on the public network. Use a public address, or ask whoever runs this site to allow "
-            "it (QUORUM_WEBHOOK_NETWORKS)."
+            "%(host)s is not on the public network. Use a public address, or ask an administrator of this site to "
+            "allow it (QUORUM_WEBHOOK_NETWORKS)."
         )
         raise BadInput(words % {"host": parts.host})
     return parts

@@ -26,7 +26,7 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
     pairs = [(lines[ahead], lines[behind]) for ahead, behind in unsettled]
     pairs.sort(key=lambda pair: (pair[0]["value"] - pair[1]["value"], pair[0]["name"], pair[1]["name"]))
     k = stored.k
-    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
+    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("undecided orders"))
     rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
     names = (_("currently ahead"), _("currently behind"), _("difference in nDCG@%(k)s") % {"k": k})
     orders = tuple((first["name"], second["name"], first["value"] - second["value"]) for first, second in pairs)

@@ -27,7 +27,7 @@ class FillingEstimateOut(JobEstimateOut):
     judged: int = Field(description="Number of pairs in the pool that the qrels already contain.")
     candidates: int = Field(description="Number of pairs in the pool that the qrels do not contain yet.")
     known: int = Field(
-        description="Number of candidates that people have already labelled; nobody is asked about them again."
+        description="Number of candidates that people have already labelled; they are not judged again."
     )
 
 

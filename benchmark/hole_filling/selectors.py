@@ -90,7 +90,7 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
         Node("people", _("sent to people"), count["people"], 2, "warn"),
         Node("failed", _("failed"), count["failed"], 2, "danger"),
         Node("pending", _("not started"), count["pending"], 2),
-        Node("settled", _("settled by people"), count["settled"], 3, "data"),
+        Node("settled", _("completed by people"), count["settled"], 3, "data"),
         Node("open", _("waiting for people"), count["open"], 3, "warn"),
     ]
     links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
@@ -168,7 +168,7 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
     """Return the outcome of the pool by step: (step, count, remark)."""
     rounds = [
         (
-            _("agreed in round %(round)s of the debate") % {"round": round_counts["round"]},
+            _("the debate agreed in round %(round)s") % {"round": round_counts["round"]},
             int(round_counts["agreed"]),
             "",
         )
@@ -187,11 +187,11 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
         *rounds,
         (_("labelled by judges"), funnel["labelled"], ""),
         (_("sent to people"), funnel["to_people"], ""),
-        (_("settled by people"), funnel["people_settled"], ""),
+        (_("completed by people"), funnel["people_settled"], ""),
         (_("waiting for people"), funnel["people_open"], ""),
         (_("failed"), funnel["failed"], _("a judge could not be reached or gave no verdict")),
         (_("not started"), funnel["pending"], ""),
-        (_("settled"), funnel["settled"], ""),
+        (_("completed"), funnel["settled"], ""),
         (_("relevant (holes)"), funnel["relevant"], ""),
     ]
     # Steps without pairs are left out, except for the first four and the last two.

@@ -66,7 +66,7 @@ class SystemOut(Schema):
 class LeaderboardOut(Schema):
     """All ready runs measured by the newest qrels."""
 
-    state: str = Field(description="missing: nobody asked for it; else that of the report on the runs of now.")
+    state: str = Field(description="missing: never requested; else that of the report on the runs of now.")
     is_current: bool = Field(description="The systems are those of the report on the runs and qrels of now.")
     report: int | None
     measure: str

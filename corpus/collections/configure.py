@@ -40,7 +40,7 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
         reason = _("Name all grades from 0 to %(grades)s, one in each line, or none: there are %(lines)s names.")
         raise BadOption("grade_names", reason % {"grades": grades, "lines": len(names)})
     if not all(name.partition(":")[0].strip() for name in names):
-        raise BadOption("grade_names", _("A name stands before the colon, and its help behind it."))
+        raise BadOption("grade_names", _("Write the name before the colon and its help after it."))
     judged = Judgment.objects.filter(assessor__collection=collection)
     if grades != collection.grades and judged.filter(grade__gt=grades).exists():
         raise BadOption("grades", _("Judgments above %(grades)s exist.") % {"grades": grades})

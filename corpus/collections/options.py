@@ -83,7 +83,7 @@ class SettingsOptions(Options):
         _("Instruction"), _("What makes a document relevant, in place of the rubric."), default=None, at_most=50_000
     )
     guidelines: str | None = option(
-        _("Guidelines"), _("What annotators are told."), default=None, at_least=1, at_most=50_000
+        _("Guidelines"), _("Instructions that annotators read."), default=None, at_least=1, at_most=50_000
     )
     grades: int | None = option(_("Highest grade"), _("The lowest is 0."), default=None, ge=1, le=100)
     overlap: int | None = option(
@@ -104,7 +104,7 @@ class SettingsOptions(Options):
     )  # fmt: skip
     min_judgment_ms: int | None = option(
         _("Minimum judgment time (milliseconds)"),
-        _("Grades given sooner after a pair appears are refused as accidental double presses. 0 = never."),
+        _("Grades given sooner after a pair appears are rejected as accidental double presses. 0 = never."),
         default=None, ge=0, le=10_000,
     )  # fmt: skip
     relevant_from: int | None = option(
@@ -135,7 +135,7 @@ class SettingsOptions(Options):
     )
     long_documents: Collection.LongDocuments | None = option(
         _("Documents above 24,000 characters"),
-        _("Read whole, a document costs what it holds, and a model whose context is too short refuses it."),
+        _("Reading whole documents costs more, and a model whose context is too short rejects them."),
         default=None,
     )
     seed: int | None = option(_("Seed"), _("Of random orders and arms."), default=None, ge=-(2**31), le=2**31 - 1)
@@ -215,7 +215,7 @@ class SettingsOptions(Options):
     @model_validator(mode="after")
     def guidelines_say_something(self) -> Self:
         if self.guidelines == "":
-            raise BadOption("guidelines", _("Write what annotators are told."))
+            raise BadOption("guidelines", _("Write the instructions that annotators read."))
         return self
 
     def values(self) -> dict[str, Any]:

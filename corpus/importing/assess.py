@@ -198,7 +198,7 @@ def _find_bad(source: FileSource, bad: BadRows) -> None:
            UNION ALL
            SELECT line, 'conflicting', format(%(before)s, grade, before)
            FROM import_compared WHERE place = 1 AND before IS NOT NULL AND before <> grade""",
-        twice=_("the pair stands already in %(place)s") % {"place": source.name_line("%1$s")},
+        twice=_("the pair is already in %(place)s") % {"place": source.name_line("%1$s")},
         other=_("grade %(grade)s, but %(place)s has %(other)s")
         % {"grade": "%1$s", "place": source.name_line("%2$s"), "other": "%3$s"},
         before=_("grade %(grade)s, but the collection has %(before)s of this assessor")

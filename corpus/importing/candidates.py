@@ -102,7 +102,7 @@ class Stage:
                ORDER BY 1 LIMIT 1"""
         )
         if clash:
-            message = _("the pair stands in %(place)s with another teacher_score or gold")
+            message = _("the pair is in %(place)s with another teacher_score or gold")
             raise source.bad(clash[0], message % {"place": source.name_line(clash[1])})
         # Rows with several pairs, such as triples, are not counted as repeated.
         pair_rows, lines, pairs = fetch_row(
@@ -160,7 +160,7 @@ class Stage:
         # Published qrels repeat lines; only a repeated pair with another grade is ambiguous.
         self.left_out.remove_repeated("judgments", "import_found", "query_id, document_id, grade")
         if twice := staging.first_repeated("import_found", "query_id, document_id"):
-            message = _("the pair stands already in %(place)s, with another grade")
+            message = _("the pair is already in %(place)s, with another grade")
             raise source.bad(twice[0], message % {"place": source.name_line(twice[1])})
         self.stage_grades(files, number, "qrels")
         return fetch_row("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")[0], unjudged

@@ -134,9 +134,9 @@ def compare_files(detections: Sequence[tuple[FileSource, DetectedFile]]) -> None
         for detection in shorter:
             detection.kind = "queries"
     reasons = {
-        "documents": _("it holds documents, as %(file)s does, in other columns; leave one of them out"),
-        "queries": _("it holds queries, as %(file)s does, in other columns; leave one of them out"),
-        "pairs": _("it holds pairs, as %(file)s does, in other columns; leave one of them out"),
+        "documents": _("it contains documents, as %(file)s does, in other columns; leave one of them out"),
+        "queries": _("it contains queries, as %(file)s does, in other columns; leave one of them out"),
+        "pairs": _("it contains pairs, as %(file)s does, in other columns; leave one of them out"),
     }
     first: dict[str, tuple[FileSource, DetectedFile]] = {}
     for source, detection in detections:

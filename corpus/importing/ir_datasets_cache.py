@@ -31,7 +31,7 @@ def write_files(name: str, folder: Path) -> list[Path]:
     try:
         dataset = package.load(name)
     except KeyError:
-        raise BadInput(_('ir_datasets knows no collection "%(name)s"') % {"name": name}) from None
+        raise BadInput(_('ir_datasets has no collection "%(name)s"') % {"name": name}) from None
     paths = []
     try:
         with _without_network():

@@ -55,7 +55,7 @@ class ImportOptions(Options):
         choices={"num": _("As in their file"), "position": _("1, 2, … in the order of their file")},
     )
     empty: Literal["refuse", "keep"] = option(
-        _("Documents without text"), default="refuse", choices={"refuse": _("Refuse the file"), "keep": _("Keep them")}
+        _("Documents without text"), default="refuse", choices={"refuse": _("Reject the file"), "keep": _("Keep them")}
     )
     update: bool = option(_("Update documents whose text changed (keeps history)"), default=False)
     keep_runs: bool = option(_("Also add rankings (runs) to the benchmark"), default=False)

@@ -187,4 +187,4 @@ def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        raise source.bad(number, _('"metadata" cannot be stored: it holds a number that is not finite')) from None
+        raise source.bad(number, _('"metadata" cannot be stored: it contains a number that is not finite')) from None

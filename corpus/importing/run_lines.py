@@ -68,7 +68,7 @@ def _read_table(source: FileSource, table: Table) -> Iterator[RunLine]:
         ids = row[query].strip(), row[document].strip()
         problem = "" if all(ids) else _("an id is empty")
         if any(re.search(r"\s", name) for name in ids):
-            problem = _("an id holds white space")
+            problem = _("an id contains white space")
         yield number, *ids, _score_of(row[value].strip(), is_rank=is_rank), "", problem
 
 

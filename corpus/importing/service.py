@@ -223,13 +223,13 @@ class _Import:
         if not table.objects.filter(collection=self.collection, is_current=True).exists():
             raise BadInput(
                 _(
-                    "No file contains documents, and the collection has none: choose the column "
-                    "that holds the document text, or add a file of documents"
+                    "No file contains documents, and the collection has none: choose the column with the document "
+                    "text, or add a file of documents"
                 )
                 if table is Document
                 else _(
-                    "No file contains queries, and the collection has none: choose the column that "
-                    "holds the query text, or add a file of queries"
+                    "No file contains queries, and the collection has none: choose the column with the query text, "
+                    "or add a file of queries"
                 )
             )
         return total

@@ -208,7 +208,7 @@ def _passages(source: FileSource, table: Table, line: int, row: list[str], posit
 
 
 def _no_passage(source: FileSource, line: int, header: str, error: passages.NoPassageError) -> Exception:
-    message = _('"%(header)s" holds no text that can be read: %(value)s; write it as {"id", "title", "text"}')
+    message = _('"%(header)s" contains no readable text: %(value)s; write it as {"id", "title", "text"}')
     return source.bad(line, message % {"header": header, "value": error})
 
 
@@ -282,7 +282,7 @@ def _answers(source: FileSource, table: Table, line: int, row: list[str]) -> lis
     ):
         texts = list(_flat_answers(value))
         if value and not texts:
-            message = _('"%(header)s" holds no answer that can be read: %(value)s; write a list of texts')
+            message = _('"%(header)s" contains no readable answer: %(value)s; write a list of texts')
             raise source.bad(line, message % {"header": table.header[table.places["answers"]], "value": cell[:60]})
         return texts
     return [answer.strip() for answer in cell.split("\n") if answer.strip()]

@@ -309,7 +309,9 @@ def read_rows(source: FileSource, table: Table) -> Iterator[tuple[int, list[str]
     """Yield (first line, cells) of each row. Raises BadInput for a row with another number of columns."""
     for line, row in read_ragged_rows(source, table):
         if len(row) != len(table.header):
-            message = _("%(n)s columns instead of %(expected)s; put a text that holds the delimiter into double quotes")
+            message = _(
+                "%(n)s columns instead of %(expected)s; put a text that contains the delimiter into double quotes"
+            )
             raise source.bad(line, message % {"n": len(row), "expected": len(table.header)})
         yield line, row
 
@@ -364,7 +366,7 @@ def _read_lines(source: FileSource, table: Table) -> Iterator[tuple[int, list[st
                 yield line, [parse_csv_cell(cell) for cell in row] if is_ours else row
             skip = skip and not row
     except csv.Error as error:
-        problem = _("the columns cannot be told apart: %(error)s") % {"error": error}
+        problem = _("the columns cannot be distinguished: %(error)s") % {"error": error}
         if "expected after" in str(error):
             problem = _('text after a closing quote; write a quote inside a quoted text twice: ""')
         elif "unexpected end" in str(error) or "field larger" in str(error):

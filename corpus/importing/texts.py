@@ -78,7 +78,7 @@ def move_in(
         noun = "documents" if table is Document else "queries"
         read -= left_out.remove_repeated(noun, "import_text", "external_id, content_hash, metadata")
         if repeated := staging.first_repeated("import_text", "external_id"):
-            message = _('the id "%(id)s" stands already in %(place)s, with another text or other metadata')
+            message = _('the id "%(id)s" is already in %(place)s, with another text or other metadata')
             raise source.bad(repeated[0], message % {"id": repeated[2], "place": source.name_line(repeated[1])})
     versions, updated = _update_changed(collection, name, source, update=update)
     new = _insert_new(collection, table) - versions

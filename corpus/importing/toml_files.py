@@ -176,7 +176,7 @@ def _describe_error(error: ErrorDetails, key_path: KeyPath) -> str:
         case "model_type" if len(key_path) == 1:
             return _("must be one table: write [%(table)s]") % table
         case "list_type" | "model_type":
-            return _("is no list of tables: write each %(table)s as [[%(table)s]]") % table
+            return _("is not a list of tables: write each %(table)s as [[%(table)s]]") % table
     return error["msg"]
 
 

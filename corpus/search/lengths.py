@@ -27,7 +27,7 @@ def load_tokenizer(tokenizer: str) -> Any:
         model_tokenizer = Tokenizer.from_file(str(path))
     # The library raises plain Exception.
     except Exception as error:
-        message = _("%(name)s is no tokenizer.json of Hugging Face tokenizers: %(error)s")
+        message = _("%(name)s is not a tokenizer.json of Hugging Face tokenizers: %(error)s")
         raise BadInput(message % {"name": path.name, "error": error}) from None
     # Many files set both, with which every text would have the same length.
     model_tokenizer.no_truncation()
@@ -40,6 +40,6 @@ def file_of(tokenizer: str) -> Path:
     path = Path(tokenizer)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():
-        message = _("%(name)s is not there; name a tokenizer.json, or a model's folder that holds one")
+        message = _("%(name)s does not exist; name a tokenizer.json, or a model's folder that contains one")
         raise BadInput(message % {"name": path.name})
     return path

@@ -118,7 +118,7 @@ def start_campaign(
     if bool(scope) is not (pairs is not None):
         raise ValueError("A scope needs pairs, and pairs need a scope.")
     if fresh and not again:
-        raise BadOption("again", _("Asking anew needs a new campaign: choose to judge again."))
+        raise BadOption("again", _("Asking again needs a new campaign: choose to judge again."))
     check_budget(collection, configuration, budget, max_calls, limit)
     with transaction.atomic():
         _lock_collection(collection)

@@ -100,7 +100,7 @@ class CampaignOptions(JudgingOptions):
     )
     again: bool = option(_("Judge pairs again that are already judged (new campaign)"), default=False)
     fresh: bool = option(
-        _("Ask everything anew"),
+        _("Ask everything again"),
         _("Of a campaign that judges again: earlier answers of these judges are paid for once more."),
         default=False,
     )

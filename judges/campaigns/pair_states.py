@@ -26,7 +26,7 @@ class PairState(TextChoices):
     """State of a pair."""
 
     LABELLED = "labelled", _("labelled by judges")
-    SETTLED = "settled", _("settled by people")
+    SETTLED = "settled", _("completed by people")
     OPEN = "open", _("waits for people")
     RUNNING = "running", _("being judged")
     PENDING = "pending", _("waiting for judges")

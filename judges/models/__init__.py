@@ -296,7 +296,7 @@ class Work(models.Model):
         return f"{self.campaign_id}/{self.pair_id}: {self.state}"
 
     @property
-    def route_words(self) -> str:
+    def route_description(self) -> str:
         """Return how the label was reached, in words; "" without an automatic label."""
         return self.campaign.describe_route(route_of(self.stratum)) if self.stratum else ""
 

@@ -36,7 +36,7 @@ OF_ENDPOINTS = {
     "search": (SERVER - {*PRICES, "tokens_per_minute"}) | {"results", "call_price"},
 }
 NEEDED = {"base_url": gettext_noop("is missing: where is the server? e.g. http://127.0.0.1:8001/v1")}
-NOT_TAKEN_BY_DECISIONS = gettext_noop("is nothing that a Decisions endpoint takes: remove it")
+NOT_TAKEN_BY_DECISIONS = gettext_noop("is not supported by a Decisions endpoint: remove it")
 
 
 def accepted_keys(preset: Preset) -> set[str]:
@@ -84,7 +84,7 @@ def check(keys: dict[str, Any]) -> None:
     preset = PRESETS[keys["provider"]]
     provider = {"provider": preset.name}
     for key in sorted(keys.keys() - accepted_keys(preset)):
-        raise problem(_("is nothing that provider %(provider)s takes: remove it") % provider, key)
+        raise problem(_("is not supported by provider %(provider)s: remove it") % provider, key)
     for key in preset.needs:
         if key not in keys:
             words = _(NEEDED[key]) if key in NEEDED else _("is missing: provider %(provider)s needs it") % provider
@@ -100,7 +100,7 @@ def check(keys: dict[str, Any]) -> None:
         words = _('needs a scale ("0-3" or "0-10") and a temperature above 0: else all are alike')
         raise problem(words, "generations")
     if keys.get("generations", 1) > 1 and "seed" in keys:
-        raise problem(_("makes all generations alike: take it out"), "seed")
+        raise problem(_("makes all generations alike: remove it"), "seed")
     endpoint = keys.get("endpoint", "chat")
     if "endpoint" in keys and endpoint not in preset.endpoints:
         words = _('"%(endpoint)s" is nothing that provider %(provider)s has')
@@ -121,7 +121,7 @@ def check(keys: dict[str, Any]) -> None:
     models = {f"offline-{model}": model for model in (*ASSESSORS, *Side)}
     is_offline = keys["provider"] == "offline"
     if is_offline and keys["model"] not in models.values():
-        words = _('"%(model)s" is no offline model; use one of %(known)s')
+        words = _('"%(model)s" is not an offline model; use one of %(known)s')
         raise problem(words % {"model": keys["model"], "known": ", ".join(models.values())}, "model")
     if keys["name"] in models and (not is_offline or models[keys["name"]] != keys["model"]):
         words = _('"%(name)s" is a judge of the built-in panel; choose another name')

@@ -70,9 +70,9 @@ CREDENTIALS = {"authorization", "proxy-authorization", "cookie", "x-api-key", "a
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     for name, text in headers.items():
         if name.lower() in CREDENTIALS:
-            raise problem(_('names "%(name)s": a key stands in an environment variable (api_key_env)') % {"name": name})
+            raise problem(_('names "%(name)s": keys belong in an environment variable (api_key_env)') % {"name": name})
         if not HEADER.fullmatch(name) or not (text.isascii() and text.isprintable()):
-            raise problem(_('holds "%(name)s", which is no header of plain letters') % {"name": name})
+            raise problem(_('contains "%(name)s", which is not a header of plain letters') % {"name": name})
     return headers
 
 
@@ -95,7 +95,7 @@ def _check_body(fields: dict[str, Any]) -> dict[str, Any]:
     try:
         json.dumps(fields, allow_nan=False)
     except (TypeError, ValueError):
-        raise problem(_("holds something that JSON does not have (a date, a time, inf or nan)")) from None
+        raise problem(_("contains something that JSON does not have (a date, a time, inf or nan)")) from None
     return fields
 
 
@@ -104,11 +104,11 @@ def _check_address(address: str) -> str:
         parts = urlsplit(address)
         host, _port = parts.hostname, parts.port  # Reading the port is what checks it.
     except ValueError:
-        raise problem(_("is no address")) from None
+        raise problem(_("is not an address")) from None
     if len(address) > 500 or parts.scheme not in ("http", "https") or not host or " " in address:
         raise problem(_("must be an address that begins with http:// or https://"))
     if parts.username is not None or parts.password is not None:
-        raise problem(_("must not hold a name or password; keys stand in environment variables (api_key_env)"))
+        raise problem(_("must not contain a name or password; keys belong in environment variables (api_key_env)"))
     if "?" in address or "#" in address:
         raise problem(_("must have no ? and no #"))
     return address
@@ -155,7 +155,7 @@ Thoughts = Annotated[
 Fields = Annotated[
     dict[str, Any],
     Field(min_length=1),
-    otherwise(gettext_lazy("must be a table of fields that every request shall have")),
+    otherwise(gettext_lazy("must be a table of fields for every request")),
     AfterValidator(_check_body),
 ]
 Variable = Annotated[

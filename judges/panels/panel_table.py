@@ -31,7 +31,7 @@ class PanelSettings(TomlTable):
     debate: Names = Field(default_factory=list)
     ensemble: Names = Field(default_factory=list)
     name: Annotated[Name, AfterValidator(_check_name)] = "main"
-    adjudicator: Annotated[str, otherwise(gettext_lazy("is no judge of this file"))] = ""
+    adjudicator: Annotated[str, otherwise(gettext_lazy("is not a judge of this file"))] = ""
     majority: int = Field(default_factory=lambda panel: usual_majority(len(panel.get("ensemble", ()))))
     early_stop: Switch = False
 
@@ -39,7 +39,7 @@ class PanelSettings(TomlTable):
     @classmethod
     def _check_debate(cls, names: list[str]) -> list[str]:
         if len(names) != 2:
-            raise problem(_("must name two judges: who holds relevant, who holds not relevant"))
+            raise problem(_("must name two judges: one argues relevant, the other not relevant"))
         return names
 
     @field_validator("ensemble")
@@ -59,7 +59,7 @@ class PanelSettings(TomlTable):
         voters = len(info.data.get("ensemble", ()))
         usual = usual_majority(voters)
         if not voters:
-            raise problem(_("is of votes, and nobody votes: give ensemble = [...], or take it out"))
+            raise problem(_("is for votes, and no one votes: give ensemble = [...], or remove it"))
         if not isinstance(value, int) or isinstance(value, bool) or not usual <= value <= voters:
             words = _("must be a whole number from %(usual)s to %(voters)s, more than half of the votes")
             raise problem(words % {"usual": usual, "voters": voters})
@@ -68,7 +68,7 @@ class PanelSettings(TomlTable):
     @model_validator(mode="after")
     def _check_members(self) -> "PanelSettings":
         if not self.debate and not self.ensemble:
-            words = _("names nobody: give ensemble = [...] (who votes), debate = [...] (two who debate), or both")
+            words = _("names no one: give ensemble = [...] (who votes), debate = [...] (two who debate), or both")
             raise problem(words)
         return self
 
@@ -105,13 +105,13 @@ def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> 
             raise problem(words % {"name": name, "times": count, "why": why}, "panel", "ensemble")
     if "adjudicator" in panel.model_fields_set:
         if panel.adjudicator not in judges:
-            raise problem(_("is no judge of this file"), "panel", "adjudicator")
+            raise problem(_("is not a judge of this file"), "panel", "adjudicator")
         _check_member(panel.adjudicator, "adjudicator", judges)
 
 
 def _check_member(name: str, key: str, judges: Mapping[str, JudgeSettings]) -> None:
     if name not in judges:
-        raise problem(_('names "%(name)s", which is no judge of this file') % {"name": name}, "panel", key)
+        raise problem(_('names "%(name)s", which is not a judge of this file') % {"name": name}, "panel", key)
     if not judges[name].preset.judges:
         words = _('names "%(name)s", which makes vectors and judges nothing: leave it out')
         if judges[name].preset.wire == "search":

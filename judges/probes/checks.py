@@ -141,9 +141,7 @@ async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> Check
     counts = ("input", "cached", "output", "reasoning", "written")
     logprobs_problem = ""
     if reply is not None and judge.alternatives and not reply.tokens and not reply.probabilities:
-        logprobs_problem = _(
-            "it was asked for log-probabilities and gave none: LARA and its grades would go without them"
-        )
+        logprobs_problem = _("it returned no log-probabilities when asked: LARA and its grades would go without them")
     # Calls that were sent: not if a key is missing or no connection was made.
     return CheckedJudge(
         judge,
@@ -186,7 +184,7 @@ def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None)
     """Return the problem of a server that cuts long prompts, and the warnings about one that refuses them."""
     judge = first.judge
     if judge.preset.cuts_prompts == "always" and context is not None and context < LONG_ENGLISH:
-        words = _("it cuts long prompts without a word, and its context is %(context)s tokens")
+        words = _("it cuts long prompts silently, and its context is %(context)s tokens")
         return _describe_context(judge, words, context=f"{context:,}"), []
     for call, inputs in ((first, INPUTS), (long, LONG_INPUTS)):
         reply = call.reply if call is not None else None
@@ -195,9 +193,7 @@ def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None)
         prompt = probe_request(judge, first.role, inputs).prompt
         if prompt_sizes.is_cut(f"{prompt.system}\n{prompt.user}", reply.usage.input, judge.max_output_tokens):
             least = f"{prompt_sizes.least_tokens(prompt.system + prompt.user):,}"
-            words = _(
-                "it cuts long prompts without a word: it read %(counted)s tokens of one that has %(least)s at least"
-            )
+            words = _("it cuts long prompts silently: it read %(counted)s tokens of one with at least %(least)s")
             return _describe_context(judge, words, counted=f"{reply.usage.input:,}", least=least), []
     if long is not None and long.error is not None:
         words = _("it does not answer about a long document (%(error)s)")

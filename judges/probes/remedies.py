@@ -69,7 +69,7 @@ class ProbeCall:
         """Why the reply is no verdict; "" if it is one, or if this kind of judge gives none."""
         assert self.reply is not None
         if not (self.reply.ended or self.reply.refused or self.reply.truncated):
-            return _("it ended with %(reason)s, which is no end of an answer") % {"reason": self.reply.finish_reason}
+            return _("it ended with %(reason)s, which does not end an answer") % {"reason": self.reply.finish_reason}
         return "" if self.role in ("embed", "web") else _unusable_reason(self, self.judge, self.reply.text)
 
     @property
@@ -225,7 +225,7 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
         thoughts = reply.reasoning.strip()
         lenient = change_parameters(judge, unwrap="both", ignore_case=True, extra_keys="ignore")
         if thoughts and not _unusable_reason(first, lenient, thoughts):
-            return _("its answer stands in its reasoning field: start the server without a reasoning parser")
+            return _("its answer is in its reasoning field: start the server without a reasoning parser")
         words = _("its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: raise max_output_tokens")
         if verdicts.repeats_itself(reply.text):
             words = _("its answer repeats itself until it is cut at %(now)s tokens: set a repetition penalty")

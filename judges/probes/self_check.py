@@ -93,7 +93,7 @@ def _read_grade(judge_result: SelfCheckResult, reply: Reply) -> Grade:
         judge_result.error = judge_result.error or (_("it refused") if reply.refused else _("its answer was cut"))
         return None
     if not reply.ended:
-        words = _("its answer ended with %(reason)s, which is no end of an answer")
+        words = _("its answer ended with %(reason)s, which does not end an answer")
         judge_result.error = judge_result.error or words % {"reason": reply.finish_reason}
         return None
     try:

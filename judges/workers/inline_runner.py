@@ -108,7 +108,7 @@ def run_inline(
 
             results = await asyncio.gather(*map(ask_about, pairs), return_exceptions=True)
             if refusal.is_known:
-                raise Incomplete(refusal.reason or _("an account refuses every call"))
+                raise Incomplete(refusal.reason or _("An account rejects every call"))
             for result in results:
                 if isinstance(result, BaseException):
                     raise result

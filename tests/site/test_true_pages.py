@@ -118,7 +118,7 @@ def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_
         ("rejected by the filter", 10),
         ("kept by the filter", 20),
         ("agreed in round 1", 11),
-        ("open after round 1", 9),
+        ("undecided after round 1", 9),
         ("agreed in round 2", 4),
     ]
     page = signed_in(books).get("/c/books/").text

@@ -100,7 +100,7 @@ def find_curve(
         (*(point.job.options[name] for name in ("recipe", "data", "base", "options")), curve.order, point.asked)
         for point in list_points(curve)
     ]:
-        raise BadInput(_("%(out)s holds a learning curve of other options: name a new folder") % {"out": folder})
+        raise BadInput(_("%(out)s contains a learning curve with other options: name a new folder") % {"out": folder})
     return curve
 
 

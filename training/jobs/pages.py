@@ -97,7 +97,7 @@ def why_not_now() -> str:
         return reason
     if workers.has_workers(worker_pool.QUEUE) or extra_state()["state"] == "installing":
         return ""
-    return _("No trainer is running, so a training would wait for ever. Ask whoever runs this site to start one.")
+    return _("No trainer is running, so a training would wait forever. Ask an administrator of this site to start one.")
 
 
 def training_sets(collection: Collection) -> list[tuple[str, str]]:
@@ -139,7 +139,7 @@ def explain_queue_wait(job: Job) -> str:
     except (RedisError, OSError):
         return _("Redis does not respond, so no worker can be reached. The job waits until it is available.")
     if not running_workers:
-        return _("No trainer is running, so the training waits. Ask whoever runs this site to start one.")
+        return _("No trainer is running, so the training waits. Ask an administrator of this site to start one.")
     if not any(job.device in worker.devices for worker in running_workers):
         return _("Waiting for a worker with a GPU. No worker on this queue has one.")
     return _("Waiting for another job to finish.")
@@ -258,12 +258,12 @@ def explain_no_gain(gain: Mapping[str, Any], *, tiny: bool) -> str:
         return _("No dev query with a relevant document was answered by both models.")
     if TOO_FEW in str(gain.get("words")):
         return _(
-            "%(queries)s dev queries are too few: create an export with a smaller share of queries for training, or "
+            "Too few dev queries (%(queries)s): create an export with a smaller share of queries for training, or "
             "label more queries."
         ) % {"queries": queries}
     if gain.get("below"):
         return _(
-            "What it would rerank is better left as it is. Train on more labels that people or judges gave, with fewer "
+            "Its reranking is worse than the first ranking. Train on more labels from people or judges, with fewer "
             "assumed negatives, or lower the learning rate."
         )
     if gain.get("random_head"):

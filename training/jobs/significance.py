@@ -7,7 +7,7 @@ from benchmark.measures.rankings import Paired, compare_runs
 
 LEVEL = 0.05
 LEAST_QUERIES = 5
-TOO_FEW = "queries are too few to test"
+TOO_FEW = "too few"  # In the words of version 0.1.0, too.
 RANDOM_HEAD = "its base has a random head, which is no yardstick"
 
 
@@ -66,7 +66,7 @@ def gain_verdict(
     if difference is None or p is None:
         return f"no gain shown: {measure} is not measured on any query that both models answered"
     if queries < least:
-        return f"no gain shown: {queries} {TOO_FEW} ({measure} {difference:+.3f})"
+        return f"no gain shown: {TOO_FEW} dev queries to test it ({queries}, {measure} {difference:+.3f})"
     change = f"{measure} {difference:+.3f} over {queries} queries"
     if p >= LEVEL:
         return f"no gain shown: p = {p:.2g} ({change})"

@@ -23,7 +23,7 @@ def of_page(name: str) -> str:
     if HUB_ID.fullmatch(name):
         return name
     raise BadInput(
-        _("%(name)s is no folder in %(root)s and no hub id (owner/name): put the model there, or name a hub id")
+        _("%(name)s is neither a folder in %(root)s nor a hub id (owner/name): put the model there, or name a hub id")
         % {"name": name, "root": root}
     )
 

@@ -84,7 +84,7 @@ TERMS = {
     "route": (
         _("Route"),
         _(
-            "How a label was reached, for example “agreed in round 1 of the debate”. Label audits estimate "
+            "How a label was reached, for example “Round 1 · votes 5-0 · relevant”. Label audits estimate "
             "the accuracy of each route."
         ),
     ),

@@ -93,7 +93,7 @@ def run_pair_act(request: HttpRequest, name: str, number: int, body: ActOptions)
 @router.post(f"{PATH}/{{number}}/undo", auth=may("admin", MANAGE), response=PairActOut)
 @decorate_view(once)
 def undo_pair_act(request: HttpRequest, name: str, number: int) -> Any:
-    """Undo an act on the pairs that nobody has changed since."""
+    """Undo an act on the pairs that no one has changed since."""
     services.undo_act(Actor.of(scope_of(request)), _find_act(request, number))
     return _show_act(_find_act(request, number))
 

@@ -84,7 +84,7 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
             words = _("Dawid-Skene has no labels for %(name)s: %(why)s. Use majority or resolved.")
             raise BadOption("aggregate", words % {"name": collection.name, "why": reason})
         if not len(pairs):
-            words = _("Nobody has graded a pair of %(name)s yet.")
+            words = _("No one has graded a pair of %(name)s yet.")
             raise BadOption("aggregate", words % {"name": collection.name})
         origins, ties = [how] * len(pairs), graded - len(pairs)
         described["ties"] = ties

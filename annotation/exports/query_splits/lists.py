@@ -84,7 +84,7 @@ def keep_split(
     Raises BadInput, and changes nothing, for an invalid name, without ids, and for ids of no query.
     """
     if not NAME.fullmatch(name):
-        raise BadInput(_("%(name)s is no name of a list; use at most 40 letters, digits, - and _") % {"name": name})
+        raise BadInput(_("%(name)s is not a valid list name; use at most 40 letters, digits, - and _") % {"name": name})
     # ADR 0016: external ids and not keys of rows, so that a query whose text is updated remains on its list.
     ids = sorted({query_id for text in query_ids if (query_id := text.strip())})
     if not ids:
@@ -96,7 +96,7 @@ def keep_split(
     )
     if unknown := [query_id for query_id in ids if query_id not in existing_ids]:
         raise BadInput(
-            _("%(n)s of %(of)s ids are no queries of %(collection)s: %(first)s")
+            _("%(n)s of %(of)s ids are not queries of %(collection)s: %(first)s")
             % {"n": len(unknown), "of": len(ids), "collection": collection.name, "first": _join(unknown)}
         )
     with transaction.atomic():

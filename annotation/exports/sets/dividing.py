@@ -35,7 +35,7 @@ def divide_queries(
     key_counts = Counter(key for keys in named.values() for key in keys)
     if repeated_keys := [key for keys in named.values() for key in keys if key_counts[key] > 1]:
         repeated = next(query.id for query in queries if query.key == repeated_keys[0])
-        words = _("Query %(query)s stands in two of the named splits: take it off one of the lists.")
+        words = _("Query %(query)s is in two of the named splits: remove it from one of the lists.")
         raise BadOption("split", words % {"query": repeated})
     if options.qrels is not None:
         # A version of the qrels is for measuring: all other queries are test, and none is left out.

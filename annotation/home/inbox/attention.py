@@ -175,7 +175,7 @@ def _list_people(collection: Collection, statistics: StoredStatistics) -> list[A
         ).select_related("user", "collection")
         for member in failed.order_by("user__username"):
             result = onboarding.read_result(member)
-            words = _("did not pass the test: %(right)s of %(total)s right, %(mark)s%% is required")
+            words = _("did not pass the test: %(right)s of %(total)s correct, %(mark)s%% required")
             words %= {"right": result.right, "total": result.total, "mark": collection.pass_mark}
             name, asks = member.user.username, member.retake_asked_at is not None
             address = reverse("person_qualification" if asks else "member", args=[collection.name, member.pk])

@@ -48,8 +48,7 @@ class JudgesFileForm(forms.Form):
         required=False,
         max_length=200,
         help_text=_(
-            "Name of the environment variable that holds the key, never the key itself. Leave blank for the "
-            "provider's own."
+            "Name of the environment variable with the key, never the key itself. Leave blank for the provider's own."
         ),
     )
     base_url = forms.CharField(
@@ -112,7 +111,7 @@ class JudgesFileForm(forms.Form):
         try:
             return upload.read().decode("utf-8-sig").replace("\r\n", "\n"), name
         except UnicodeDecodeError:
-            raise BadInput(_("%(name)s is no text in UTF-8") % {"name": name}) from None
+            raise BadInput(_("%(name)s is not UTF-8 text") % {"name": name}) from None
 
     def append_to(self, text: str) -> str:
         """Return the text with the form's model appended. Raises BadInput for settings that are not TOML."""

@@ -63,8 +63,8 @@ def build_dashboard(
     else:
         ends = [
             Node("labelled", _("labelled by judges"), status["labelled"], 1, "data"),
-            Node("settled", _("settled"), status["settled"], 1, "data"),
-            Node("open", _("open"), status["open"], 1, "warn"),
+            Node("settled", _("completed by people"), status["settled"], 1, "data"),
+            Node("open", _("waiting for people"), status["open"], 1, "warn"),
             *_unended_nodes(overview),
         ]
         nodes = [Node("pairs", _("pairs"), status["pairs"], 0), *ends]
@@ -107,9 +107,8 @@ def _draw_flow(
     states |= {node.key: f"{address}{_state_query(overview, node.key)}" for node in nodes if node.key not in NOT_STATES}
     source = _("%(collection)s, campaign %(campaign)s, %(at)s") if overview.selected else "%(collection)s, %(at)s"
     summary = _(
-        "%(labelled)s labelled by judges, %(escalated)s escalated to people "
-        "(%(settled)s resolved, %(open)s open), %(failed)s failed, %(pending)s not "
-        "judged yet."
+        "%(labelled)s labelled by judges, %(escalated)s escalated to people (%(settled)s completed, %(open)s "
+        "waiting), %(failed)s failed, %(pending)s not judged yet."
     )
     counts = {key: f"{status[key]:,}" for key in ("labelled", "escalated", "settled", "open", "failed")}
     return draw_flow(
@@ -144,7 +143,7 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
     for route in routes:
         accuracy = route.accuracy
         numbers = {name: f"{getattr(route, name):,}" for name in ("settled", "drawn", "population")}
-        detail = _("%(settled)s of %(drawn)s audited, %(population)s labelled") % numbers
+        detail = _("%(settled)s of %(drawn)s audits completed, %(population)s labelled") % numbers
         link = f"{address}?campaign={route.campaign}&route={route.key}"
         estimate = (accuracy.value, accuracy.low, accuracy.high)
         bars.append(Bar(route.words, *estimate, None, _("not measured"), detail, link))
@@ -236,8 +235,8 @@ def _build_flow(overview: CollectionOverview, dropped: int) -> tuple[list[Node],
         *_unended_nodes(overview),
         Node("labelled", _("labelled by judges"), status["labelled"], 2, "data"),
         Node("escalated", _("escalated to people"), escalated, 2, "warn"),
-        Node("settled", _("settled"), status["settled"], 3, "data"),
-        Node("open", _("open"), status["open"], 3, "warn"),
+        Node("settled", _("completed by people"), status["settled"], 3, "data"),
+        Node("open", _("waiting for people"), status["open"], 3, "warn"),
     ]
     first = [Link("pairs", node.key, node.count) for node in nodes if node.column == 1]
     return nodes, [link for link in (*first, *after) if link.count > 0]

@@ -34,7 +34,7 @@ def policies_table(document: Document) -> DownloadTable:
     ]
     header = [_("policy"), *_recall_names(_("own labels"))]
     for resolver in resolvers:
-        header += _recall_names(_("all pairs, the rest by %(settler)s") % {"settler": _(RESOLVERS[resolver])})
+        header += _recall_names(_("all pairs, the rest completed by %(settler)s") % {"settler": _(RESOLVERS[resolver])})
     header += [_("escalation"), _("calls"), _("judges, USD"), _("people, USD")]
     header += [_("median latency, ms"), _("median latency in parallel, ms")]
     header += [_("mean latency, ms"), _("mean latency in parallel, ms")]
@@ -72,8 +72,8 @@ def study_tables(document: Document) -> list[DownloadTable]:
     )
     resolved = DownloadTable(
         "settled",
-        _("All pairs of %(name)s, once the escalated ones are settled") % {"name": document["collection"]},
-        (*setting, _("rounds"), _("settled by"), *_recall_names()),
+        _("All pairs of %(name)s, once the escalated ones are completed") % {"name": document["collection"]},
+        (*setting, _("rounds"), _("completed by"), *_recall_names()),
         tuple(
             (*_name(campaign), str(len(campaign["rounds"])), _(RESOLVERS[resolver]), *_recalls(measured))
             for campaign in campaigns

@@ -255,7 +255,7 @@ def _lock_review(review: AspectReview) -> LockedAspectSet:
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
     if review.state != State.OPEN:
-        raise BadInput(_("This review is no longer yours to change: it was submitted, released or taken over."))
+        raise BadInput(_("You can no longer change this review: it was submitted, released or taken over."))
     # Revisions by the reviewer belong to the review.
     since = AspectRevision.objects.filter(query=review.query, number__gt=review.revision.number)
     if since.exclude(author=review.reviewer).exists():

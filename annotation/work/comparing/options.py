@@ -43,7 +43,7 @@ class DrawOptions(Options):
     )
     people: int = option(
         _("People per comparison"),
-        _("Two or more show how well people agree. 0: nobody, for comparisons by models alone."),
+        _("Two or more show how well people agree. 0: no one, for comparisons by models alone."),
         default=1,
         ge=0,
         le=25,

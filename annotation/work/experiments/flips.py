@@ -13,7 +13,7 @@ from annotation.work.experiments.votes import Vote
 from charts.translation import gettext_noop
 from corpus.collections.arm_allocation import REVEAL
 
-NO_FINAL_VOTE = gettext_noop("nobody has voted both times yet")
+NO_FINAL_VOTE = gettext_noop("no one has voted both times yet")
 NO_RIGHT_FIRST_VOTE = gettext_noop("no first vote was correct")
 NO_WRONG_FIRST_VOTE = gettext_noop("no first vote was wrong")
 

@@ -42,7 +42,7 @@ class TurnOut(Schema):
 
 
 class PairTextsOut(Schema):
-    """A pair as somebody judges it: its texts, the scale, and the debate where it is shown."""
+    """A pair as a person judges it: its texts, the scale, and the debate where it is shown."""
 
     query: str
     answers: list[str]
@@ -69,9 +69,9 @@ class TaskOut(PairTextsOut):
 
     item: int
     token: str
-    seconds_left: int = Field(description="Of the lease; negative: it ran out and may be assigned to somebody else.")
+    seconds_left: int = Field(description="Of the lease; negative: it ran out and may be assigned to someone else.")
     asks: Literal["grade", "texts"] = Field(description="texts: contribution and evidence, which write takes.")
-    texts: EvidenceDraftOut | None = Field(description="What stands there of contribution and evidence.")
+    texts: EvidenceDraftOut | None = Field(description="The present contribution and evidence.")
     why: str
     step: str = Field(description="first or final where the debate is shown after a first judgment; else empty.")
     first_grade: int | None
@@ -149,7 +149,7 @@ def claim_task(request: HttpRequest, name: str) -> Any:
 def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     """Submit a judgment and claim the next pair.
 
-    The same one sent again with its token changes nothing; another one on a decided pair is refused (409).
+    The same one sent again with its token changes nothing; another one on a decided pair is rejected (409).
     """
     member = scope_of(request).member
     # The schema of the request cannot check the grade, since each collection has its own scale.

@@ -142,7 +142,7 @@ def test_names_that_do_not_exist_or_overlap_are_refused(books, tmp_path):
     keep(books, "other", ["q1", "q2"])
     for named, words in (
         ({"test": "none"}, r"No kept list .* is named none \(for test\). There are: fixed, other"),
-        ({"test": "fixed", "dev": "other"}, "Query q1 stands in two of the named splits"),
+        ({"test": "fixed", "dev": "other"}, "Query q1 is in two of the named splits"),
     ):
         with pytest.raises(BadInput, match=words):
             export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)

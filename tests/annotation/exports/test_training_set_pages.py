@@ -168,6 +168,6 @@ def test_the_funnel_follows_the_rounds_of_a_debate(books):
     steps = {step["words"]: (step["pairs"], step["share"]) for step in statistics_of(books)["funnel"]}
     assert steps["judged"] == (30, 1.0)
     assert steps["agreed in round 1"] == (20, 20 / 30)
-    assert steps["open after round 1"] == (10, 10 / 30)
-    assert steps["open after round 2"] == (5, 5 / 30)
+    assert steps["undecided after round 1"] == (10, 10 / 30)
+    assert steps["undecided after round 2"] == (5, 5 / 30)
     assert steps["sent to people"] == (5, 5 / 30)

@@ -83,5 +83,5 @@ def test_whoever_chose_a_language_for_good_gets_english_csv_too() -> None:
     charlie.user.save(update_fields=["language"])
     client, address = reader(charlie, "en"), "/c/books/benchmark/hole-filling/?table=safety&as="
     header = client.get(f"{address}csv").text.splitlines()[0]
-    assert header.split(",") == ["system", "Judged@10", "nDCG@10", "at least", "at most", "open orders"]
+    assert header.split(",") == ["system", "Judged@10", "nDCG@10", "at least", "at most", "undecided orders"]
     assert "系统" in client.get(f"{address}tex").text

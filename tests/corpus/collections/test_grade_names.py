@@ -33,7 +33,7 @@ def test_own_names_stand_in_place_of_the_built_in_ones_and_keep_their_capitals()
     ("names", "problem"),
     [
         (NAMES[:3], "Name all grades from 0 to 3, one in each line, or none: there are 3 names"),
-        ([*NAMES[:3], ": nothing before"], "A name stands before the colon"),
+        ([*NAMES[:3], ": nothing before"], "Write the name before the colon"),
     ],
 )
 def test_half_a_scale_and_a_name_without_words_are_refused(names: list[str], problem: str) -> None:

@@ -152,7 +152,7 @@ def test_files_that_are_named_are_never_left_out_in_silence(db: None, tmp_path: 
     a, b, c, d = paths = [str(tmp_path / f"{name}.csv") for name in "abcd"]
     for path, content in zip(paths, contents, strict=True):
         Path(path).write_text(content)
-    assert f"{d}: it holds documents, as {a} does, in other columns; leave one of them out\n" in refused(a, d)
+    assert f"{d}: it contains documents, as {a} does, in other columns; leave one of them out\n" in refused(a, d)
     assert "file contains queries" in refused(a, b), "of the same columns, so they are parts of one"
     assert refused(a, c).endswith(f"{c}: say what its columns are\n")
     assert "file of queries\n" in refused(a)

@@ -473,7 +473,7 @@ DAMAGED: list[tuple[str, Content, str]] = [
     ("d.xlsx", zip_of(xl__workbook_DOT_xml="<x"), "the workbook is damaged or locked; save it again"),
     ("qidpid.tsv", "1\t101\t102\n1\t101\n", "line 2: 2 columns instead of 3"),
     ("triples.tsv", "what maps keys\tA dict maps all keys.\tBread is baked of flour.\nwhat\tx\n", "line 2: 2 columns"),
-    ("conflict.jsonl", lines({"query": "W?", "pos": ["A."], "neg": ["A."]}), "the pair stands in line 1 with another"),
+    ("conflict.jsonl", lines({"query": "W?", "pos": ["A."], "neg": ["A."]}), "the pair is in line 1 with another"),
     ("topics.xml", TOPICS[:-40], "line 8: a <topic> that does not end"),
     ("studio.json", json.dumps([TASK]).replace("Not relevant", "Perhaps"), "line 1: the grade is not an integer"),
     ("argilla.json", json.dumps([RECORD]).replace('"d1"', '"d 1"'), 'line 1: "doc_id" contains white space'),

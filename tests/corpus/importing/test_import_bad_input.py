@@ -52,7 +52,7 @@ BAD: list[tuple[str, bytes, str]] = [
     (
         "pairs",
         lines(*({"query_id": "q1", "doc_id": "d1", "gold": n} for n in (1, 0))),
-        "pairs, line 2: the pair stands",
+        "pairs, line 2: the pair is",
     ),
     ("runs", b"q1 Q0 d1 1 nan x\n", "runs, line 1: the score is not a number"),
     ("runs", b"q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.5 x\nq1 Q0 d1 3 1.0 x\n", 'runs, line 3: document "d1" is listed'),

@@ -65,10 +65,10 @@ def test_a_row_that_repeats_another_counts_once_and_is_counted(
         (
             "corpus",
             lines([*DOCUMENTS, {"_id": "d1", "text": "Other."}]),
-            'line 4: the id "d1" stands already in line 2',
+            'line 4: the id "d1" is already in line 2',
         ),
-        ("queries", lines([*QUERIES, {"_id": "q1", "text": "Other?"}]), 'line 3: the id "q1" stands already in line 1'),
-        ("qrels", QRELS + "q1 0 d0 2\n", "line 4: the pair stands already in line 1, with another grade"),
+        ("queries", lines([*QUERIES, {"_id": "q1", "text": "Other?"}]), 'line 3: the id "q1" is already in line 1'),
+        ("qrels", QRELS + "q1 0 d0 2\n", "line 4: the pair is already in line 1, with another grade"),
         ("judgments", JUDGMENTS + "q1,d0,2,Ann\n", "line 4: grade 2, but line 2 has 1"),
     ],
 )

@@ -124,7 +124,7 @@ def test_rows_are_never_altered() -> None:
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ("price = 3", "price is no list of tables: write each price as [[price]]"),
+        ("price = 3", "price is not a list of tables: write each price as [[price]]"),
         ('[[price]]\nmodel = "m"\ninput_price = 1\noutput_price = 1', "[[price]] 1 provider is missing"),
         (
             '[[price]]\nprovider = "nobody"\nmodel = "m"\ninput_price = 1\noutput_price = 1',

@@ -146,7 +146,7 @@ def test_a_judge_without_the_log_probabilities_that_it_was_asked_for_is_found(
     run(capsys, "configure_judges", str(path))
     code, document, err = run(capsys, "check_judges")
     assert code == 3 and "1 of 7" in err and "judge-2" in err
-    assert "log-probabilities and gave none" in document["judges"][3]["problem"]
+    assert "returned no log-probabilities" in document["judges"][3]["problem"]
 
 
 def test_the_offline_panel_works_without_any_key(capsys: pytest.CaptureFixture[str]) -> None:

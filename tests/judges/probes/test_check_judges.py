@@ -298,7 +298,7 @@ def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any
     assert wanted.found["logprobs"] == 2 and wanted.calls == 1
     model_server.script({"m": {"verdict": "yes", "fault": "no-logprobs"}})
     (none,) = probe(alike("openai", "m", logprobs=2))
-    assert "log-probabilities and gave none" in none.problem
+    assert "returned no log-probabilities" in none.problem
 
 
 @pytest.mark.parametrize(

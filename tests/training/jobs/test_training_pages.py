@@ -151,7 +151,7 @@ def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client,
     ("base", "tuned", "queries", "tiny", "told"),
     [
         (0.3, 0.6, 20, True, ""),
-        (0.3, 0.6, 4, True, "4 dev queries are too few: create an export with a smaller share"),
+        (0.3, 0.6, 4, True, "Too few dev queries (4): create an export with a smaller share"),
         (1.0, 1.0, 20, True, "ranks these queries almost perfectly already"),
         (0.3, 0.3, 20, True, "The base model is tiny and has random weights"),
         (0.3, 0.2, 20, False, "ranks these queries worse"),
@@ -237,7 +237,7 @@ def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder
 
     for name in ("/etc", str(tmp_path / "secret"), "../secret", "owl/../../secret", "~", ".", "config", "nobody"):
         answer = alice.post("/c/birds/training/start/", {**asked, "base_path": name})
-        assert answer.status_code == 422 and "no hub id" in answer.content.decode(), name
+        assert answer.status_code == 422 and "nor a hub id" in answer.content.decode(), name
     assert not Job.objects.exists()
     assert begun_with("owl") == (302, str(tmp_path / "bases" / "owl"))
     assert begun_with("birds/owl") == (302, "birds/owl")

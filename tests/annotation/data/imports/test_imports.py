@@ -207,7 +207,7 @@ def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they
     assert row.files[0]["holds"]["kind"] == "all" and 'aria-label="Column fit"' in page(charlie, row)
     row = start(charlie, row)
     assert contents() == [1, 1, 1, 3] and Label.objects.get().grade == 1
-    assert "3 labels" not in page(charlie, row) and "1 label was settled" in page(charlie, row)
+    assert "3 labels" not in page(charlie, row) and "1 label was decided" in page(charlie, row)
     names = set(Assessor.objects.filter(kind="human-import").values_list("name", flat=True))
     assert names == {"alice@site.example", "bob@site.example", "dora@site.example"}
     other = make_collection("owls")

@@ -9,15 +9,15 @@ from annotation.quality.label_quality.readiness import BlockingReason, assess_re
 from annotation.quality.label_quality.records import Audits, RouteQuality
 
 ACCURACY = Statistic(0.96, 0.92, 0.99, 100, None)
-ROUTE = RouteQuality("r1.m5.y", "agreed in round 1", 1, 300, 100, 100, 96, ACCURACY, ACCURACY, "enough")
+ROUTE = RouteQuality("r1.m5.y", "Round 1 · relevant", 1, 300, 100, 100, 96, ACCURACY, ACCURACY, "enough")
 AUDITS = Audits(1, "debate", ACCURACY, 1.0, (ROUTE,), 0.1, 100, 100, 0, "300 pairs")
 STATUS = {"labelled": 300, "settled": 20, "pending": 0, "running": 0, "failed": 0, "open": 0}
 
 
 def reasons(
-    audits: Audits | None = AUDITS, people: int = 3, alpha: float = 0.7, **status: int
+    audits: Audits | None = AUDITS, people: int = 3, alpha: float = 0.7, n: int = 30, **status: int
 ) -> tuple[BlockingReason, ...]:
-    return assess_readiness(STATUS | status, audits, people, alpha)
+    return assess_readiness(STATUS | status, audits, people, Statistic(alpha, None, None, n, None))
 
 
 def keys(audits: Audits | None = AUDITS, alpha: float = 0.7, **status: int) -> list[str]:
@@ -47,6 +47,7 @@ def test_what_audits_do_not_settle_is_a_reason_and_low_agreement_stands_beside_i
 ) -> None:
     assert keys(audits) == expected
     assert keys(audits, alpha=0.13) == [*expected, "chance"]
+    assert keys(audits, alpha=0.13, n=29) == expected, "too few pairs to say"
 
 
 def test_blind_checks_that_too_few_can_do_say_how_many_there_are() -> None:

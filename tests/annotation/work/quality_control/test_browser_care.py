@@ -94,7 +94,7 @@ def test_who_failed_asks_and_the_admin_allows_another_test_with_one_press(collec
         truth = Judgment.objects.get(pair=lease.item.pair_id, assessor__kind="reference").grade
         press(page, str(1 - truth))
     page.wait_for_selector("[data-queue=failed]")
-    assert "You answered 0 of 3 right; 3 are needed." in page.locator("#desk").inner_text()
+    assert "0 of your 3 answers were correct; 3 are required." in page.locator("#desk").inner_text()
     assert violations(page) == []
     page.get_by_role("button", name="Ask to retake").click()
     page.wait_for_selector("text=You asked to take the test again")

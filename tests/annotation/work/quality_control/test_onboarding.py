@@ -72,7 +72,7 @@ def test_guidelines_come_before_practice_and_before_a_first_pair_without_a_test(
     client = client_of(alice)
     page = client.get("/c/books/judge/").text
     assert "First read the guidelines" in page and "Start practice" in page
-    assert "Then come 5 practice pairs" in page and "4 right answers are needed" in " ".join(page.split())
+    assert "Then come 5 practice pairs" in page and "4 correct answers are required" in " ".join(page.split())
     submit(alice, claim(alice), 1)
     assert "First read the guidelines" not in client.get("/c/books/judge/").text
     Collection.objects.update(qualification=False)
@@ -165,8 +165,8 @@ def test_a_failed_test_is_a_state_with_a_request_that_the_admin_settles_with_one
         onboarding.ask_retake(membership=alice)
     fail(alice)
     client = client_of(alice)
-    assert "You answered 0 of 4 right; 4 are needed." in client.get("/c/books/judge/").text
-    assert "0 of 4 right in the test; 4 are needed" in client.get("/c/books/").text
+    assert "0 of your 4 answers were correct; 4 are required." in client.get("/c/books/judge/").text
+    assert "0 of your 4 test answers were correct; 4 are required" in client.get("/c/books/").text
     for _ in range(2):
         client.post("/c/books/judge/retake/")
     assert AuditEntry.objects.filter(act="qualification.asked", person=alice.user).count() == 1
