@@ -26,9 +26,7 @@ class FillingEstimateOut(JobEstimateOut):
     pool: int = Field(description="Number of pairs in the pool: the documents of all runs down to the depth.")
     judged: int = Field(description="Number of pairs in the pool that the qrels already contain.")
     candidates: int = Field(description="Number of pairs in the pool that the qrels do not contain yet.")
-    known: int = Field(
-        description="Number of candidates that people have already labelled; they are not judged again."
-    )
+    known: int = Field(description="Number of candidates that people have already labelled; they are not judged again.")
 
 
 class FillingOut(Schema):

@@ -21,7 +21,7 @@ class DrawOptions(Options):
         default="relevant",
         choices={
             "relevant": _("labelled relevant, at random"),
-            "judged": _("with any label, at random"),
+            "judged": _("any label, at random"),
             "pool": _("the first of the pool by reranker score, labelled or not"),
         },
     )

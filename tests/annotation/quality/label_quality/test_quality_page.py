@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.measures import Statistic
-from annotation.models import Role
+from annotation.models import Role, StoredResult
 from annotation.quality.label_quality.statistics import STATISTICS, cached_statistics
 from annotation.templatetags.reports import percent_span, places
 from corpus.models import Collection
@@ -59,8 +59,13 @@ def test_alpha_has_one_interval_on_the_start_page_and_among_any_assessors_named(
 def test_the_menu_shows_the_stored_alpha(books: Collection, charlie: Client):
     assert "α" not in charlie.get("/c/books/audit-log/").text
     STATISTICS.compute_now(books)
-    alpha = (cached_statistics(books).kappas or ())[0].kappa.value
-    assert f"α {places(alpha, 2)}" in charlie.get("/c/books/audit-log/").text
+    kappa = (cached_statistics(books).kappas or ())[0].kappa
+    row = StoredResult.objects.get()
+    # Of fewer pairs it would mislead.
+    for n in (29, 30):
+        row.values["kappas"][0]["kappa"]["n"] = n
+        row.save()
+        assert (f"α {places(kappa.value, 2)}" in charlie.get("/c/books/audit-log/").text) == (n == 30)
 
 
 def test_the_interval_of_a_share_is_in_percent_as_the_share_is() -> None:
