@@ -312,7 +312,10 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
         return forms.DateField(widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"), **common)
     if several:
         common["initial"] = ", ".join(map(str, initial or ()))
-    widget = forms.Textarea(attrs={"rows": 4}) if words.is_long else None
+    widget: forms.Widget | None = forms.Textarea(attrs={"rows": 4}) if words.is_long else None
+    if words.is_secret:
+        # Never filled in again, and browsers do not offer their owner's password.
+        widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
     longest = None if several else bound_of(info, "max_length")
     return forms.CharField(max_length=longest, widget=widget, **common)
 

@@ -22,6 +22,7 @@ from annotation.data.bulk import api as bulk
 from annotation.data.imports import api as imports
 from annotation.exports import api as exports
 from annotation.home.campaigns import api as campaigns
+from annotation.home.judge_setup import api as judge_setup
 from annotation.home.overview import api as dashboard
 from annotation.people import api as people
 from annotation.quality.label_quality import api as label_quality
@@ -43,8 +44,8 @@ from training.jobs import api as trainings
 
 # In the order of the reference page.
 ROOMS = (
-    dashboard, data, bulk, people, judging, comparing, adjudication, campaigns, label_quality, agreement, imports,
-    exports, audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
+    dashboard, data, bulk, people, judging, comparing, adjudication, judge_setup, campaigns, label_quality, agreement,
+    imports, exports, audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
 )  # fmt: skip
 
 

@@ -39,10 +39,16 @@ BEFORE_RESTORE = "before-restore-*.tar"
 NO_HASH = "0" * 64
 
 Say = Callable[[str], None]
+Progress = Callable[[int, int], object]
 
 
-def write_backup(path: Path, var: Path, say: Say = lambda line: None) -> dict[str, Any]:
-    """Write the instance to a new file, completely or not at all; return the manifest. Raises BadInput."""
+def write_backup(
+    path: Path, var: Path, say: Say = lambda line: None, progress: Progress = lambda done, total: None
+) -> dict[str, Any]:
+    """Write the instance to a new file, completely or not at all; return the manifest. Raises BadInput.
+
+    `progress`: called with the number of packed files and that of all.
+    """
     if path.exists():
         raise BadInput(f"{path} exists: name a new file")
     # Renamed only when it is complete, so that an interrupted backup never looks like a backup.
@@ -51,7 +57,7 @@ def write_backup(path: Path, var: Path, say: Say = lambda line: None) -> dict[st
         with part.open("xb") as file, tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
             # The file contains secrets: only its owner may read it.
             part.chmod(0o600)
-            manifest = _write_archive(file, Path(folder) / DUMP, var, say)
+            manifest = _write_archive(file, Path(folder) / DUMP, var, say, progress)
         part.rename(path)
     except StoreUnavailable:
         raise
@@ -91,7 +97,7 @@ def _instance_of(path: Path) -> str | None:
         return None
 
 
-def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str, Any]:
+def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say, progress: Progress) -> dict[str, Any]:
     version = server_version()
     if line := unsupported_reason(version):
         raise BadInput(line)
@@ -130,10 +136,12 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
     manifest_entry.size = len(_manifest_bytes(manifest))
     with tarfile.open(fileobj=file, mode="w") as tar:
         tar.addfile(manifest_entry, io.BytesIO(b" " * manifest_entry.size))
-        hashes = {
-            name: _add_file(tar, name, source) if isinstance(source, Path) else _add_stored_file(tar, name, source)
-            for name, source in files.items()
-        }
+        hashes: dict[str, str] = {}
+        for name, source in files.items():
+            hashes[name] = (
+                _add_file(tar, name, source) if isinstance(source, Path) else _add_stored_file(tar, name, source)
+            )
+            progress(len(hashes), len(files))
     manifest["files"] = {name: digest for name, digest in hashes.items() if digest}
     file.seek(len(manifest_entry.tobuf()))
     file.write(_manifest_bytes(manifest).ljust(manifest_entry.size))

@@ -34,6 +34,14 @@ def secret(name: str) -> str:
         refuse(str(error))
 
 
+def long_secrets(name: str) -> list[str]:
+    """Return secrets separated by commas, the newest first; one of fewer than 32 characters ends the program."""
+    words = [word.strip() for word in secret(name).split(",") if word.strip()]
+    if any(len(word) < 32 for word in words):
+        refuse(f"{name}: a secret has fewer than 32 characters: make one with `openssl rand -hex 32`.")
+    return words
+
+
 def flag(name: str, default: bool = False) -> bool:
     """Return whether the variable is 1, true, yes or on, in any case; an unknown word ends the program."""
     value = text(name).lower()

@@ -40,6 +40,7 @@ ACTS = (
     Act(gettext_lazy("Import files"), "import", "create_upload"),
     Act(gettext_lazy("Start a campaign"), "campaigns", "start_campaign"),
     Act(gettext_lazy("Draw comparisons (A or B)"), "comparisons", "comparisons", "draw-h"),
+    Act(gettext_lazy("Add a model"), "models", "add_model", "add-h"),
     Act(gettext_lazy("Test a model"), "models", "test_model"),
     Act(gettext_lazy("Invite people"), "members", "invite_members", "invite"),
     Act(gettext_lazy("Edit guidelines"), "guidelines_editor", "guidelines_editor"),
@@ -51,6 +52,7 @@ ACTS = (
 )
 SITE_ACTS = (
     Act(gettext_lazy("New collection"), "new_collection", "new_collection"),
+    Act(gettext_lazy("Back up now"), "backups", "make_backup"),
     Act(gettext_lazy("Change password"), "account_change_password", "account_change_password"),
     Act(gettext_lazy("Create an access token"), "tokens", "tokens"),
     Act(gettext_lazy("Change language, theme or time zone"), "account", "display", "look"),

@@ -25,6 +25,8 @@ PREFIX = env.text("QUORUM_PREFIX", "quorum")
 DEBUG = env.flag("QUORUM_DEBUG")
 PRODUCTION = env.flag("QUORUM_PRODUCTION")
 SECRET_KEY = env.secret("SECRET_KEY") or embedded.secret_key(VAR)
+# Encrypts keys that admins store in the browser; empty: none are stored. Later ones only decrypt.
+STORED_KEYS_SECRETS = env.long_secrets("QUORUM_STORED_KEYS_SECRET")
 ALLOWED_HOSTS = env.comma_separated("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 

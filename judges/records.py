@@ -243,6 +243,8 @@ class Judge(JudgeSettings):
     id: int = field(kw_only=True)
     # Source of the prices: file (the judge's keys), table ([[price]]) or page; "": none.
     priced_by: str = ""
+    # The encrypted stored key that `api_key_env` names; "": none.
+    encrypted_key: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ KEY = "unsent_form"
 LONGEST = 200_000  # Characters of all fields: a long guideline fits, a file does not.
 # Fields that are never kept: secrets, and the CSRF token of the ended session.
 SECRET = ("password", "secret", "token", "csrfmiddlewaretoken", "code")
+SECRET_NAMES = {"key"}  # Of whole fields: others contain the word, such as `api_key_env`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def keep(request: HttpRequest) -> bool:
         (name, value)
         for name, values in request.POST.lists()
         for value in values
-        if not any(word in name.lower() for word in SECRET)
+        if not any(word in name.lower() for word in SECRET) and name not in SECRET_NAMES
     ]
     if not fields or sum(len(name) + len(str(value)) for name, value in fields) > LONGEST:
         return False

@@ -18,6 +18,8 @@ from jobs.workers import live_workers
 from judges.engine.account_states import read_account_states
 from judges.engine.pending_answers import orphaned_files
 from judges.models import Campaign, JudgeVersion, Panel, Work
+from judges.models.keys import StoredKey
+from judges.stored_keys import STORED, decrypt_key
 from training.jobs.worker_pool import QUEUE
 
 MOST = 5
@@ -37,9 +39,14 @@ def check_keys() -> Iterator[Finding]:
     unset = 0
     for name, judges in sorted(judges_by_key.items()):
         try:
-            is_set = bool(read_secret(name))
+            if name.startswith(STORED):
+                row = StoredKey.objects.filter(name=name).first()
+                is_set = bool(decrypt_key(row.ciphertext if row else "", name, row.address if row else ""))
+            else:
+                is_set = bool(read_secret(name))
         except BadInput as error:
-            yield problem("keys", str(error), "let this user read the file")
+            remedy = "set it, or enter the key again" if name.startswith(STORED) else "let this user read the file"
+            yield problem("keys", str(error), remedy)
             unset += 1
             continue
         if not is_set:

@@ -86,6 +86,7 @@ class Endpoint(ABC):
         # Only providers that are called through an SDK have a batch endpoint.
         assert isinstance(provider, SdkProvider)
         self.provider: Any = provider
+        provider.encrypted_key = judge.encrypted_key  # The account's client may be older than the key.
         key = next(iter(provider.credentials().values()), "none")
         self.key = key.removeprefix(provider.key_prefix)
         self.base_url = provider.base_url

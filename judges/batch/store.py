@@ -4,7 +4,7 @@ import json
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from itertools import groupby
@@ -54,8 +54,10 @@ WHERE campaign_id = %(campaign)s AND holder = %(holder)s
 """
 
 OUT = """
-SELECT id, name, provider_id, judge, calls, sent_at, likely FROM judges_batch
-WHERE campaign_id = %s AND ended_at IS NULL ORDER BY id
+SELECT b.id, b.name, provider_id, judge || jsonb_build_object('encrypted_key', coalesce(ciphertext, '')),
+    calls, sent_at, likely
+FROM judges_batch b LEFT JOIN judges_storedkey k ON k.name = judge ->> 'api_key_env'
+WHERE campaign_id = %s AND ended_at IS NULL ORDER BY b.id
 """
 
 CALLS = """
@@ -177,7 +179,7 @@ def _create_batch(
 ) -> None:
     # A unique name for each batch, by which it is found at the provider if its id was lost.
     name = f"quorum-{uuid.uuid4().hex[:16]}"
-    values = [campaign, name, json.dumps(asdict(judge)), judge.model, len(ids), problem]
+    values = [campaign, name, json.dumps(asdict(replace(judge, encrypted_key=""))), judge.model, len(ids), problem]
     ((batch,),) = connection.execute(NEW, values)
     connection.execute("UPDATE judges_batchcall SET batch_id = %s WHERE id = ANY(%s)", [batch, list(ids)])
 

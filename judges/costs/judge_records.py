@@ -8,7 +8,9 @@ from django.db import connection
 from judges.costs import price_rows
 from judges.costs.prices import Price, price_for_judge
 from judges.models import JudgeVersion
+from judges.models.keys import StoredKey
 from judges.records import Judge, JudgeSettings
+from judges.stored_keys import STORED
 
 FIELDS = ["id", *(setting.name for setting in fields(JudgeSettings))]
 
@@ -20,11 +22,24 @@ def judge_of(version: JudgeVersion) -> Judge:
 
 def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
     versions = list(versions)
-    judges = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
+    ciphertexts = read_encrypted_keys(row.api_key_env for row in versions)
+    judges = [
+        (
+            Judge(**{name: getattr(row, name) for name in FIELDS}, encrypted_key=ciphertexts.get(row.api_key_env, "")),
+            row.created_at,
+        )
+        for row in versions
+    ]
     # Offline judges and unsaved rows have no price rows, so nothing is read for them.
     has_prices = any(row.provider != "offline" and row.pk is not None for row in versions)
     prices = price_rows.newest_rows() if has_prices else []
     return [price_rows.apply_price(judge, created_at, prices) for judge, created_at in judges]
+
+
+def read_encrypted_keys(names: Iterable[str]) -> dict[str, str]:
+    """Return the encrypted stored keys by name; names of variables have none, and nothing is read for them."""
+    stored = [name for name in names if name.startswith(STORED)]
+    return dict(StoredKey.objects.filter(name__in=stored).values_list("name", "ciphertext")) if stored else {}
 
 
 def judges_of(ids: Iterable[int]) -> list[Judge]:

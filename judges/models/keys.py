@@ -1,4 +1,4 @@
-"""Keys that admins stored in the browser, encrypted with a secret of the environment (judges.providers.stored_keys)."""
+"""Keys that admins stored in the browser, encrypted with a secret of the environment (judges.stored_keys)."""
 
 from django.db import models
 from django.db.models.functions import Now

@@ -4,14 +4,19 @@ from dataclasses import asdict
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput
+from corpus.models import Collection
 from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
+from judges.models.keys import StoredKey
 from judges.panels.judges_file import JudgesFile
 from judges.panels.panel_table import PanelSettings
 from judges.providers import require_extra
+from judges.stored_keys import SHORT, STORED, address_of, encrypt_key
 
 LOCK = 0x6A75_6467  # Key of the advisory lock under which one file at a time is stored.
 
@@ -36,6 +41,13 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
         if latest and latest.is_current and all(getattr(latest, name) == value for name, value in fields.items()):
             judges.append({"name": judge.name, "version": latest.version, "change": "unchanged"})
             continue
+        # A stored key is for one address: with another one it would be sent to whom it was not entered for.
+        keys = StoredKey.objects.filter(name=STORED + judge.name)
+        if judge.api_key_env != STORED + judge.name:
+            keys.delete()
+        elif not keys.filter(address=address_of(judge.provider, judge.base_url)).exists():
+            words = _("judge %(judge)s: no key is stored for it at this address: enter it on the page of models")
+            raise BadInput(words % {"judge": judge.name})
         JudgeVersion.objects.filter(name=judge.name, is_current=True).update(is_current=False)
         version = latest.version + 1 if latest else 1
         JudgeVersion.objects.create(version=version, **fields)
@@ -65,8 +77,23 @@ def _store_panel(panel: PanelSettings) -> dict[str, str]:
     return {"name": panel.name, "change": "changed" if stored else "new"}
 
 
+def store_key(key: str, name: str, address: str, *, by: str, collection: Collection | None = None) -> None:
+    """Encrypt and store a key; one of the same name is replaced."""
+    fields = {
+        "address": address,
+        "ciphertext": encrypt_key(key, name, address),
+        "ending": key[-4:] if len(key) >= SHORT else "",
+        "collection": collection,
+        "stored_at": Now(),
+        "made_by": by,
+    }
+    StoredKey.objects.update_or_create(name=name, defaults=fields)
+
+
 def has_key(variable: str) -> bool:
-    """Return whether the environment variable, or the secret's file, contains a key on this machine."""
+    """Return whether the environment variable, the secret's file or the database contains the key."""
+    if variable.startswith(STORED):
+        return StoredKey.objects.filter(name=variable).exists()
     try:
         return bool(read_secret(variable))
     except BadInput:  # A secret file that cannot be read.

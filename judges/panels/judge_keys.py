@@ -18,6 +18,7 @@ from judges.presets import PRESETS, SCHEMA_MODES, UNWRAPS
 from judges.presets.own_servers import LONGEST_S
 from judges.prompts.render import relevant_grade
 from judges.records import ALTERNATIVES, SCALES, JudgeSettings
+from judges.stored_keys import STORED
 
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 MOST = 2**31 - 1
@@ -160,7 +161,7 @@ Fields = Annotated[
 ]
 Variable = Annotated[
     Line,
-    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"),
+    Field(pattern=rf"^([A-Za-z_][A-Za-z0-9_]{{0,199}}|{STORED}[^\s,]{{1,100}})$"),
     otherwise(gettext_lazy("must be the name of an environment variable, never the key itself")),
 ]
 
@@ -223,6 +224,9 @@ class JudgeTable(Parameters, PriceKeys):
     @model_validator(mode="after")
     def _check_keys(self) -> "JudgeTable":
         check(self.explicit_keys)
+        variable = self.api_key_env or ""
+        if variable.startswith(STORED) and variable != STORED + self.name:
+            raise problem(_("names the stored key of another judge"), "api_key_env")
         return self
 
     @property

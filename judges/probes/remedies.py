@@ -20,6 +20,7 @@ from judges.panels.judge_checks import preset_defaults
 from judges.presets import UNWRAPS, thinking
 from judges.providers.replies import get_path, parse_body, storable_text
 from judges.records import Judge, Reply
+from judges.stored_keys import STORED
 
 NEAREST = 3  # Number of models that are offered in place of an unknown one.
 # Words of a refusal, by the judge key that they concern.
@@ -270,6 +271,8 @@ def _describe_refusal(judge: Judge, error: ProviderError, second: ProbeCall | No
         words = _('it does not know the model "%(model)s"; the nearest that it has: %(names)s')
         return words % {"model": judge.model, "names": nearest}
     if error.status == 401:
+        if judge.api_key_env.startswith(STORED):
+            return _("%(error)s: the stored key is not accepted") % {"error": error}
         variable = judge.api_key_env or judge.preset.key_env or "api_key_env"
         return _("%(error)s: the key in %(api_key_env)s is not accepted") % {"error": error, "api_key_env": variable}
     return str(error)

@@ -28,6 +28,7 @@ from judges.providers.replies import (
 )
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Body, Judge, ModelRequest, Reply
+from judges.stored_keys import STORED, address_of, decrypt_key
 
 LATE = "no whole answer within"
 LOOK_UP_S = 10.0  # Time limit of free look-ups, on which nothing depends.
@@ -53,6 +54,7 @@ class SdkProvider(ABC):
         self.preset = judge.preset
         self.base_url = judge.base_url or self.preset.base_url
         self.key_env = judge.api_key_env or self.preset.key_env
+        self.encrypted_key, self.address = judge.encrypted_key, address_of(judge.provider, judge.base_url)
         self.host = urlsplit(self.base_url).netloc
         self.local = is_loopback(self.base_url)
         self.passes = asyncio.Lock()
@@ -200,10 +202,13 @@ class SdkProvider(ABC):
 
     def shown_key(self) -> str:
         """Return how a message names the key: by its environment variable, or by the source of the token."""
+        if self.key_env.startswith(STORED):
+            return "the stored one"
         return "a token of token_command" if self.tokens.cached else self.key_env or "none is set"
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
         """Return the headers that authorize a call: the token of the judge's command, or its key. Raises Refused."""
+        self.encrypted_key = judge.encrypted_key  # A replaced key counts from now on.
         command = tuple(judge.parameters.get("token_command") or ())
         if not command:
             return self.credentials()
@@ -220,8 +225,9 @@ class SdkProvider(ABC):
         self.allow()
         if not self.key_env:
             return {}
+        stored = self.key_env.startswith(STORED)
         try:
-            key = read_secret(self.key_env)
+            key = decrypt_key(self.encrypted_key, self.key_env, self.address) if stored else read_secret(self.key_env)
         except BadInput as error:
             raise Refused(str(error)) from None
         if not key and self.key_env == self.preset.key_env and not self.preset.key_required:
@@ -229,7 +235,8 @@ class SdkProvider(ABC):
         if not key:
             raise Refused(f"Set the environment variable {self.key_env} to the API key of {self.host}")
         if not (key.isascii() and key.isprintable()) or " " in key:
-            raise Refused(f"the environment variable {self.key_env} holds characters that no key has")
+            holder = "the stored key" if stored else f"the environment variable {self.key_env}"
+            raise Refused(f"{holder} holds characters that no key has")
         return {self.key_header: self.key_prefix + key}
 
     async def look_up(self, address: str, headers: Mapping[str, str]) -> object:

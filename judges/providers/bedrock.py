@@ -58,7 +58,7 @@ class BedrockProvider(AnthropicProvider):
         return headers
 
     def shown_key(self) -> str:
-        return self.key_env or "the credentials of AWS"
+        return super().shown_key() if self.key_env else "the credentials of AWS"
 
     def keys(self) -> Credentials:
         """Return the current credentials for signing. Raises Refused if there are none."""

@@ -46,7 +46,7 @@ class GoogleAccount(SdkProvider):
         return {"Authorization": f"Bearer {await self.tokens.of(SCOPE, self.default_token)}"}
 
     def shown_key(self) -> str:
-        return self.key_env or "an access token of Google Cloud"
+        return super().shown_key() if self.key_env else "an access token of Google Cloud"
 
     def place(self, judge: Judge) -> ProjectAndRegion:
         """Return the project and region of the judge's model."""

@@ -8,6 +8,7 @@ from annotation.data.bulk import services as bulk
 from annotation.data.imports import importing
 from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.exports import services as exports
+from annotation.home.judge_setup import services as models
 from annotation.quality.label_quality import services as audits
 from annotation.work.comparing import services as comparing
 from annotation.work.settings import services as settings
@@ -19,6 +20,7 @@ from benchmark.hole_filling import services as hole_filling
 from benchmark.report import services as reports
 from benchmark.runs import services as runs
 from benchmark.synthesis.lifecycle import STARTS
+from config.hub import services as hub
 from judges.campaigns import services as campaigns
 from training.curves import services as curves
 from training.jobs import services as trainings
@@ -35,6 +37,7 @@ class Doors:
     page: bool = True
 
 
+FIXED_NAME = ("name",)  # The page of a model shows it as its title.
 DOORS: dict[Callable[..., Any], Doors] = {
     settings.change_settings: Doors(
         operation="PATCH /collections/{slug:name}/settings",
@@ -46,6 +49,12 @@ DOORS: dict[Callable[..., Any], Doors] = {
             "annotation.work.settings.views.PRESET",
         ),
     ),
+    models.add_model: Doors(operation="POST /collections/{slug:name}/judges"),
+    models.change_model: Doors(
+        operation="PUT /collections/{slug:name}/judges/{number}",
+        forms=("annotation.home.judge_setup.views.CHANGEABLE", "tests.actions.doors.FIXED_NAME"),
+    ),
+    hub.ask_push: Doors(command="hub"),
     campaigns.start_judging: Doors(operation="POST /collections/{slug:name}/campaigns", command="judge"),
     importing.correct_import: Doors(
         operation="POST /collections/{slug:name}/imports/{number}/options", command="import_collection"

@@ -50,6 +50,7 @@ WRONG = [
     ("QUORUM_SUB_PATH", "quorum", "must be a path that begins with a slash"),
     ("QUORUM_LINGER", "long", "is not a number"),
     ("SECRET_KEY_FILE", "/nowhere/key", "cannot be read"),
+    ("QUORUM_STORED_KEYS_SECRET", "short", "fewer than 32 characters"),
 ]
 
 

@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.urls import reverse
+from django.utils import timezone
 from huggingface_hub import constants
 
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
-from annotation.models import AuditEntry, Role
+from annotation.home.inbox.selectors import list_ended
+from annotation.models import AuditEntry, Role, User
+from annotation.models.hub import HubPush
 from annotation.models.snapshots import Snapshot
+from config.hub.services import perform_push
 from corpus.models import Collection
+from jobs.leases import claim
+from judges.models.keys import StoredKey
 from tests.factories import make_member
 from tests.hub_server import READ_ONLY, TOKEN, HubServer, serve_hub
 from tests.judged_books import make_books
@@ -110,7 +116,7 @@ def test_what_fails_is_one_line_and_exit_2(hub: HubServer, books: Collection, mo
     made = str(make_export(books, "csv").number)
     for arguments, words in (
         (("others/books", "--export", made), "did not take others/books"),
-        (("team/a/b", "--export", made), "did not take team/a/b"),
+        (("team/a/b", "--export", made), "repository: Enter the owner and the name"),
         (("team/books", "--export", "999"), "books has no files of this number"),
         (("team/books", "--model", "999"), "books has no files of this number"),
     ):
@@ -130,14 +136,84 @@ def test_what_fails_is_one_line_and_exit_2(hub: HubServer, books: Collection, mo
     assert not hub.repositories and not AuditEntry.objects.filter(act="export.pushed").exists()
 
 
-def test_the_button_pushes_and_says_what_was_refused(hub: HubServer, books: Collection, client: Any) -> None:
-    made = make_export(books, "csv")
+@pytest.fixture
+def alice(books: Collection, client: Any) -> User:
+    """An admin of the collection, signed in."""
     alice = make_member(books, "alice", Role.ADMIN).user
     client.force_login(alice)
+    return alice
+
+
+def ask(client: Any, made: Snapshot, repository: str, **more: str) -> str:
+    """The address of the page of a push, which was asked for there and confirmed."""
+    address = reverse("push_export", args=["books", made.number])
+    asked = client.post(address, {"repository": repository, "confirm": "1", **more})
+    assert asked.status_code == 302, asked.content.decode()
+    return address
+
+
+def work() -> HubPush:
+    """Do the waiting push as a worker does."""
+    job = claim(HubPush)
+    assert job is not None
+    perform_push(job, lambda: False)
+    job.refresh_from_db()
+    return job
+
+
+def test_a_page_says_who_will_read_which_files_before_a_worker_pushes_them(
+    hub: HubServer, books: Collection, client: Any, alice: User
+) -> None:
+    made = make_export(books, "csv")
     address = reverse("push_export", args=["books", made.number])
     assert address in client.get(reverse("exports", args=["books"])).content.decode()
-    page = client.post(address, {"repository": "team/books"}, follow=True).content.decode()
-    assert f"{hub.address}/datasets/team/books" in page and hub.repositories["datasets/team/books"].private
-    page = client.post(address, {"repository": "others/books"}, follow=True).content.decode()
-    assert "did not take others/books" in page
-    assert AuditEntry.objects.get(act="export.pushed").person == alice
+    public = client.post(address, {"repository": "team/books", "public": "on"}).content.decode()
+    private = client.post(address, {"repository": "team/books"}).content.decode()
+    assert "Anyone on the internet" in public and "texts of queries and documents" in public
+    assert "Only people with access" in private and "manifest.json" in private
+    assert client.post(address, {"repository": "books", "confirm": "1"}).status_code == 422
+    assert not HubPush.objects.exists() and not hub.requests
+    ask(client, made, "team/books")
+    again = client.post(address, {"repository": "team/books", "confirm": "1"}).content.decode()
+    assert "A push of these files goes on" in again and HubPush.objects.count() == 1
+    assert work().state == HubPush.READY and hub.repositories["datasets/team/books"].private
+    assert f"{hub.address}/datasets/team/books" in client.get(address).content.decode()
+    acts = AuditEntry.objects.filter(act__startswith="export.push").order_by("pk")
+    assert [(entry.act, entry.person) for entry in acts] == [("export.push-asked", alice), ("export.pushed", alice)]
+    (ended,) = list_ended(books, alice, timezone.now())
+    assert (ended.sentence, ended.address) == (f"Export {made.number} was pushed to the hub.", address)
+
+
+def test_a_push_that_the_hub_refuses_is_in_the_inbox_and_its_page_says_why(
+    hub: HubServer, books: Collection, client: Any, alice: User
+) -> None:
+    made = make_export(books, "csv")
+    address = ask(client, made, "others/books")
+    assert work().state == HubPush.FAILED
+    assert "did not take others/books" in client.get(address).content.decode()
+    (ended,) = list_ended(books, alice, timezone.now())
+    assert ended.failed and ended.sentence == f"The push of export {made.number} to the hub failed."
+
+
+def test_a_stored_token_is_used_and_stands_nowhere(
+    hub: HubServer, books: Collection, client: Any, alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    made, settings.STORED_KEYS_SECRETS = make_export(books, "csv"), ["s" * 32]
+    address, place = reverse("push_export", args=["books", made.number]), {"kind": "dataset", "number": made.number}
+    refused = client.post(address, {"repository": "team/books", "confirm": "1"})
+    assert refused.status_code == 422 and "There is no token" in refused.content.decode()
+    page = client.post(reverse("hub_token", args=["books"]), {"token": TOKEN, **place}, follow=True)
+    assert page.redirect_chain[-1][0] == address and TOKEN not in page.content.decode()
+    assert f"Ends in …{TOKEN[-4:]}" not in page.content.decode(), "it is short"
+    ask(client, made, "team/books")
+    assert work().state == HubPush.READY
+    stored = StoredKey.objects.get()
+    assert TOKEN not in str(list(AuditEntry.objects.values()) + list(StoredKey.objects.values()))
+    # Another hub does not get it.
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
+    ask(client, made, "team/books")
+    assert "entered for something else" in work().error
+    assert stored.collection == books
+    client.post(reverse("hub_token", args=["books"]), {"delete": "1", **place})
+    assert not StoredKey.objects.exists()

@@ -278,6 +278,7 @@ class World:
             "<int:trace>": self.trace.pk,
             "<slug:file>": "traces",
             "<slug:resource>": "campaigns",
+            "<str:file>": "nothing.tar",
             "<slug:split>": "fixed",
             "<int:session>": 1,
             "<int:token>": 1,

@@ -34,6 +34,7 @@ SELECT (SELECT id FROM newest),
     EXISTS (SELECT FROM judges_campaign WHERE collection_id = :collection AND state = 'running')
     OR EXISTS (SELECT FROM annotation_fileimport WHERE collection_id = :collection AND state IN ('waiting', 'running'))
     OR EXISTS (SELECT FROM annotation_snapshot WHERE collection_id = :collection AND state = 'making')
+    OR EXISTS (SELECT FROM annotation_hubpush WHERE collection_id = :collection AND state IN ('waiting', 'running'))
     OR EXISTS (SELECT FROM training_job WHERE collection_id = :collection AND state IN ('queued', 'running'))
     OR EXISTS (SELECT FROM benchmark_report WHERE collection_id = :collection AND state IN ('waiting', 'running'))
     OR ((SELECT active FROM people) > 0 AND EXISTS (SELECT FROM corpus_item

@@ -28,9 +28,19 @@ SENTENCES = {
     ("training", True): _("Training job %(number)s failed."),
     ("report", False): _("Report %(number)s is ready."),
     ("report", True): _("Report %(number)s failed."),
+    ("push-dataset", False): _("Export %(number)s was pushed to the hub."),
+    ("push-dataset", True): _("The push of export %(number)s to the hub failed."),
+    ("push-model", False): _("Model %(number)s was pushed to the hub."),
+    ("push-model", True): _("The push of model %(number)s to the hub failed."),
     ("campaign", False): _("Campaign %(number)s is finished."),
 }
-PAGES = {"import": "file_import", "training": "training_job", "report": "report"}
+PAGES = {
+    "import": "file_import",
+    "training": "training_job",
+    "report": "report",
+    "push-dataset": "push_export",
+    "push-model": "push_model",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,21 @@
-"""Forms of the page of models: the judges file, a model to append, and the debaters and voters of a collection."""
+"""Forms of the page of models: the judges file, one model, and the debaters and voters of a collection."""
 
-import re
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from annotation.home.judge_setup.loading import FILE, LONGEST, OWN_KEY, may_name
+from actions.options import ActionForm
+from actions.pages import form_of
+from annotation.home.judge_setup.loading import FILE, LONGEST
 from corpus.errors import BadInput
 from judges.models import JudgeVersion, Panel
-from judges.panels.file_text import render_keys
 from judges.panels.offline_panel import OFFLINE_DEBATE, judges_that_vote
 from judges.presets import PRESETS
+from judges.stored_keys import can_store
 
 # Presets by title, without the built-in offline judges.
 PROVIDERS = sorted(
@@ -22,47 +24,27 @@ PROVIDERS = sorted(
 )
 
 
-class JudgesFileForm(forms.Form):
-    """The text of the judges file or an upload in its place, and the settings of a model to append."""
+MAIN = ("provider", "model", "base_url")  # Fields that are not folded away.
 
-    provider = forms.ChoiceField(
-        label=_("Provider"),
-        required=False,
-        initial="openai",
-        # With the name of the variable that contains the API key.
-        choices=[
-            (preset.name, f"{preset.title} ({preset.key_env})" if preset.key_env else preset.title)
-            for preset in PROVIDERS
-        ],
-        widget=forms.Select(attrs={"lang": "en"}),  # Names of providers are the same in every language.
-    )
-    model = forms.CharField(label=_("Model"), required=False, max_length=200, help_text=_("As the provider calls it."))
-    judge_name = forms.CharField(
-        label=_("Name"),
-        required=False,
-        max_length=100,
-        help_text=_("Leave blank to use the model's name."),
-    )
-    api_key_env = forms.CharField(
-        label=_("API key variable"),
-        required=False,
-        max_length=200,
-        help_text=_(
-            "Name of the environment variable with the key, never the key itself. Leave blank for the provider's own."
-        ),
-    )
-    base_url = forms.CharField(
-        label=_("Base URL"),
-        required=False,
-        max_length=500,
-        help_text=_("For compatible servers, such as http://127.0.0.1:8001/v1."),
-    )
-    more = forms.CharField(
-        label=_("More settings"),
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
-        help_text=_("One setting per line, as in the judges file."),
-    )
+
+def model_form(service: Callable[..., Any], request: HttpRequest | None = None, **options: Any) -> ActionForm:
+    """Return the form of a model that is added or edited; without the key where the site stores none."""
+    # With the name of the variable that contains the API key.
+    providers = [
+        (preset.name, f"{preset.title} ({preset.key_env})" if preset.key_env else preset.title) for preset in PROVIDERS
+    ]
+    form = form_of(service, request, choices={"provider": providers}, **options)
+    if not can_store():
+        del form.fields["key"]
+    for name, classes in {"more": "mono", "api_key_env": "mono"}.items():
+        form.fields[name].widget.attrs |= {"class": classes, "spellcheck": "false"}
+    form.fields["provider"].widget.attrs["lang"] = "en"  # Names of providers are the same in every language.
+    return form
+
+
+class JudgesFileForm(forms.Form):
+    """The text of the judges file, or an upload in its place."""
+
     text = forms.CharField(
         label=_("Judges file"),
         required=False,
@@ -76,21 +58,6 @@ class JudgesFileForm(forms.Form):
         help_text=_("Replaces the text above."),
         widget=forms.FileInput(attrs={"accept": ".toml,text/plain"}),
     )
-
-    def clean(self) -> dict[str, Any]:
-        """Check the required fields of a new model; the rest is checked with the judges file."""
-        fields = super().clean() or {}
-        if "add" not in self.data or self.errors:
-            return fields
-        server, variable = fields["base_url"].strip(), fields["api_key_env"].strip()
-        if not fields["model"].strip():
-            self.add_error("model", _("Enter the name of a model, as the provider calls it."))
-        needs_server = "base_url" in PRESETS[fields["provider"] or PROVIDERS[0].name].needs
-        if needs_server and not server and "base_url" not in fields["more"]:
-            self.add_error("base_url", _("Enter the base URL, for example http://127.0.0.1:8001/v1."))
-        if variable and not may_name(variable):
-            self.add_error("api_key_env", _("Use a variable name that ends in %(suffix)s.") % {"suffix": OWN_KEY})
-        return fields
 
     def with_text(self, text: str) -> "JudgesFileForm":
         """Return the same form with another text, in which an error can then be shown."""
@@ -112,22 +79,6 @@ class JudgesFileForm(forms.Form):
             return upload.read().decode("utf-8-sig").replace("\r\n", "\n"), name
         except UnicodeDecodeError:
             raise BadInput(_("%(name)s is not UTF-8 text") % {"name": name}) from None
-
-    def append_to(self, text: str) -> str:
-        """Return the text with the form's model appended. Raises BadInput for settings that are not TOML."""
-        fields = self.cleaned_data
-        model = fields["model"].strip()
-        # Lists of judges are separated by commas, so a name must not contain one.
-        name = fields["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
-        keys: dict[str, Any] = {
-            "name": name,
-            "provider": fields["provider"] or PROVIDERS[0].name,
-            "model": model,
-        }
-        keys |= {key: fields[key].strip() for key in ("base_url", "api_key_env") if fields[key].strip()}
-        further_lines = fields["more"].replace("\r\n", "\n").strip()
-        table = "\n".join(["[[judge]]", render_keys(keys).rstrip(), further_lines]).rstrip()
-        return "\n\n".join([text.rstrip(), table]).lstrip() + "\n"
 
 
 class MembersForm(forms.Form):

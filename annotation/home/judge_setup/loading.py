@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from judges.models import JudgeVersion
 from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import JudgesFile, parse
 from judges.presets import PRESETS, Preset
 from judges.records import JudgeSettings
+from judges.stored_keys import STORED
 
 FILE = "judges.toml"  # Name of a typed file in errors.
 LONGEST = 200_000  # Characters of a file.
@@ -36,7 +37,10 @@ def load_judges_text(text: str, name: str = FILE) -> tuple[JudgesFile, dict[str,
         # A judge that is already stored with exactly these settings needs no check.
         fields = JudgeSettings.__dataclass_fields__
         if row is None or any(getattr(row, field) != getattr(judge, field) for field in fields):
-            _check_from_browser(judge, name)
+            try:
+                check_from_browser(judge)
+            except BadInput as error:
+                raise BadInput(f"{name}: {judge.name}: {error}") from None
     return file, store_judges_file(file)
 
 
@@ -47,41 +51,31 @@ def _owners_of(variable: str) -> list[Preset]:
 
 def may_name(variable: str) -> bool:
     """Return whether this environment variable may be named from a browser as an API key's."""
-    return bool(_owners_of(variable)) or variable.endswith(OWN_KEY)
+    return bool(_owners_of(variable)) or variable.endswith(OWN_KEY) or variable.startswith(STORED)
 
 
-def _check_from_browser(judge: JudgeSettings, name: str) -> None:
-    """Raise BadInput for a judge that would run a command, or send a secret to another host than its own."""
-    values = {"name": name, "judge": judge.name, "variable": judge.api_key_env, "suffix": OWN_KEY}
+def check_from_browser(judge: JudgeSettings) -> None:
+    """Raise BadOption for a judge that would run a command, or send a secret to another host than its own."""
+    values = {"variable": judge.api_key_env, "suffix": OWN_KEY}
     if "token_command" in judge.parameters:
-        raise BadInput(
-            _(
-                "%(name)s: judge %(judge)s has token_command, which runs a command on the server: load such a file "
-                "there, with manage.py configure_judges"
-            )
-            % values
+        raise BadOption(
+            "more",
+            _("token_command runs a command on the server. Load such a model there, with manage.py configure_judges."),
         )
     owners = _owners_of(judge.api_key_env)
     if judge.api_key_env and not may_name(judge.api_key_env):
-        raise BadInput(
-            _("%(name)s: judge %(judge)s names the variable %(variable)s: use a variable name that ends in %(suffix)s")
-            % values
-        )
+        raise BadOption("api_key_env", _("Use a variable name that ends in %(suffix)s.") % values)
     if not judge.base_url:
         return
-    host = str(urlsplit(judge.base_url).hostname)
+    values["host"] = host = str(urlsplit(judge.base_url).hostname)
     cloud = CLOUDS.get(judge.preset.client)
     homes = {urlsplit(home).hostname for preset in owners for home in (preset.base_url, *preset.homes.values())}
     if cloud and not host.endswith(cloud):
-        raise BadInput(
-            _("%(name)s: judge %(judge)s would send credentials of %(provider)s to %(host)s: take base_url out")
-            % (values | {"provider": judge.preset.title, "host": host})
-        )
+        values["provider"] = judge.preset.title
+        sentence = _("Credentials of %(provider)s would be sent to %(host)s. Leave the base URL blank.")
+        raise BadOption("base_url", sentence % values)
     if owners and not cloud and host not in homes:
-        raise BadInput(
-            _(
-                "%(name)s: judge %(judge)s would send %(variable)s to %(host)s: name a variable of that server's own "
-                "in api_key_env, such as MY_SERVER%(suffix)s"
-            )
-            % (values | {"host": host})
+        sentence = _(
+            "%(variable)s would be sent to %(host)s. Name a variable of that server's own, such as MY_SERVER%(suffix)s."
         )
+        raise BadOption("api_key_env", sentence % values)

@@ -1,12 +1,11 @@
 """Encryption of stored secrets, with a key derived from SECRET_KEY for each purpose."""
 
-import base64
-import hashlib
-
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.fernet import MultiFernet
 from django.conf import settings
 
-Undecipherable = InvalidToken
+from corpus.collections import ciphers
+
+Undecipherable = ciphers.Undecipherable
 
 
 def encrypt_text(text: str, purpose: str) -> str:
@@ -20,6 +19,4 @@ def decrypt_text(encrypted: str, purpose: str) -> str:
 
 
 def _build_cipher(purpose: str) -> MultiFernet:
-    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    digests = (hashlib.sha256(f"{purpose}\0{key!s}".encode()).digest() for key in keys)
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
+    return ciphers.build_cipher(map(str, [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]), purpose)

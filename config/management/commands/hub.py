@@ -4,7 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from config.hub import push_folder
+from actions.options import add_arguments, read_arguments
+from config.hub.options import PushOptions
+from config.hub.pushing import push_folder
 from corpus.commands import QuorumCommand, collection_named
 
 
@@ -16,15 +18,15 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("act", choices=["push"])
         parser.add_argument("name", help="name of the collection")
-        parser.add_argument("repository", metavar="OWNER/REPO", help="where it goes; made if it does not exist")
+        add_arguments(parser, PushOptions, positional=("repository",))
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--export", type=int, metavar="N", help="number of an export, as its page shows it")
         source.add_argument("--model", type=int, metavar="N", help="number of a published model")
-        parser.add_argument("--public", action="store_true", help="everybody may read it (default: private)")
 
     def run(self, **options: Any) -> object:
         kind, number = ("dataset", options["export"]) if options["export"] else ("model", options["model"])
         collection = collection_named(options["name"])
-        pushed = push_folder(collection, kind, number, options["repository"], public=options["public"])
+        push_options = read_arguments(PushOptions, options)
+        pushed = push_folder(collection, kind, number, push_options.repository, public=push_options.public)
         self.say(f"pushed: {pushed['address']}, commit {pushed['commit']}")
         return pushed

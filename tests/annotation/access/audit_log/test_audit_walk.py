@@ -103,6 +103,8 @@ LEFT: dict[str, Act] = {
     "use_panel": Act("panel.used", data={"judge": OFFLINE}),
     "self_check": Act("judge.self-check", data={"judge": OFFLINE[:1]}),
     "ask_canaries": Act("canaries.asked", data={"judges": "free"}),
+    "add_model": Act("judge.added", "owner", {"provider": "openai", "model": "gpt-4o-mini"}),
+    "make_backup": Act("backup.asked", "owner"),
     "schedule_canaries": Act("canaries.schedule", data={"judges": "free", "hours": "24"}),
     "apply_preset": Act("settings.changed", data={"preset": "dream"}),
     "arm_settings": Act("settings.changed", data={"shown": "1", "hidden": "1", "reveal": "1"}),
@@ -186,7 +188,8 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
-    "push_export", "push_model", "import_synthesis", "query_lists", "delete_query_list", "tokens",
+    "push_export", "push_model", "hub_token", "model", "control_model", "download_backup", "delete_backup",
+    "import_synthesis", "query_lists", "delete_query_list", "tokens",
     "revoke_token", "control_study", "write_study_answer", "rate_study_answers",
     "aspect_review_claim", "aspect_review", "aspect_review_undo", "aspect_review_release",
     "compare_losses", "start_answers", "control_answers", "run_bulk_act", "write_arguments",

@@ -30,6 +30,37 @@ def test_a_model_is_added_and_tested_by_four_clicks(new_page, clicks, violations
     assert violations(page) == []
 
 
+def test_a_model_is_edited_deleted_and_brought_back(new_page, violations, model_server: LocalModels, settings):
+    settings.STORED_KEYS_SECRETS = ["s" * 32]
+    ensure_offline()
+    make_collection("books", title="Books")
+    page = new_page(user=make_user("olga", is_owner=True))
+    page.goto("/c/books/models/")
+    page.get_by_label("Provider").select_option("openai-compatible")
+    page.get_by_label("Model", exact=True).fill("yes")
+    page.get_by_role("button", name="Add model").click()
+    page.get_by_text("Enter the base URL, for example").wait_for()
+    page.get_by_label("Base URL").fill(model_server.openai)
+    page.get_by_label("API key to store").fill("sk-stored-0123456789-abcd")
+    assert violations(page) == []
+    page.get_by_role("button", name="Add model").click()
+    page.get_by_text("ends in …abcd").wait_for()
+    page.get_by_role("button", name="Test yes").click()
+    page.get_by_text("yes works (").wait_for()
+    page.get_by_role("link", name="Edit yes").click()
+    assert page.get_by_label("API key to store").input_value() == ""
+    page.get_by_label("Calls at a time").fill("2")
+    assert violations(page) == []
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved: yes, version 2.").wait_for()
+    page.get_by_role("link", name="Edit yes").click()
+    page.get_by_role("button", name="Delete model").click()
+    page.get_by_text("Deleted: yes.").wait_for()
+    page.get_by_role("button", name="Restore yes").click()
+    page.get_by_text("Restored: yes.").wait_for()
+    page.get_by_role("link", name="Edit yes").wait_for()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("look", EACH_LOOK)
 def test_models_with_search_services_are_accessible_and_fit_in_every_look(new_page, violations, look):
@@ -40,7 +71,7 @@ def test_models_with_search_services_are_accessible_and_fit_in_every_look(new_pa
     JudgeVersion.objects.create(name="another-web-search", provider="exa", **keys)
     JudgeVersion.objects.create(name="one", provider="openai", model="gpt-4o-mini", api_key_env="NO_SUCH_API_KEY")
     page = new_page(user=make_user("olga", is_owner=True), **LOOKS[look])
-    for address in ("models", "prices"):
+    for address in ("models", "prices", f"models/{JudgeVersion.objects.get(name='one').pk}"):
         page.goto(f"/c/books/{address}/")
         page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
         assert violations(page) == [] and not page.evaluate(SIDEWAYS), address

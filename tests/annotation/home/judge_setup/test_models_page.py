@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.models import AuditEntry, Role
 from config.env import ROOT
-from judges.models import JudgeVersion, Panel
+from judges.models import Campaign, JudgeVersion, Panel
 from judges.models.probes import JudgeProbe
 from judges.panels.configuration import store_judges_file
 from judges.panels.file_text import write_judges_text
@@ -93,25 +93,95 @@ def test_an_uploaded_file_takes_the_place_of_the_text_and_is_shown_where_it_is_w
     assert load(client, "", file=SimpleUploadedFile("x.toml", b"\xff\xfe")).status_code == 422
 
 
-def test_the_form_puts_a_model_at_the_end_of_the_file_and_loads_it(client, olga):
+def add(client, **options):
+    return client.post("/c/books/models/add/", {"provider": "openai", "model": "gpt-4o-mini", **options})
+
+
+def change(client, name, **options):
+    """Send the form of a model with these fields changed."""
+    address = f"/c/books/models/{JudgeVersion.objects.get(name=name, is_current=True).pk}/"
+    form = client.get(address).context["form"]
+    fields = {field.name: field.value() for field in form if field.value() not in (None, "")}
+    return client.post(address, {**fields, **options})
+
+
+def control(client, name, act):
+    judge = JudgeVersion.objects.filter(name=name).latest("version")
+    return client.post(f"/c/books/models/{judge.pk}/{act}/", follow=True)
+
+
+def last_message(response):
+    return list(response.context["messages"])[-1].message
+
+
+def test_a_model_is_added_to_those_that_are_configured_and_the_panel_stays(client, olga):
     load(client, OPENAI)
-    shown = page(client).context["file_form"]["text"].value()
     model = {"provider": "openai-compatible", "model": "org/llama 3", "base_url": "http://127.0.0.1:9/v1"}
-    response = client.post(
-        "/c/books/models/load/",
-        {"text": shown, "add": "1", **model, "api_key_env": VARIABLE, "more": "input_price = 1\noutput_price = 2"},
-    )
-    assert response.status_code == 302, response.context["file_form"].errors
+    prices = {"input_price": "1", "output_price": "2", "more": "family = 'llama'", "requests_per_minute": "60"}
+    response = add(client, **model, api_key_env=VARIABLE, **prices)
+    assert response.status_code == 302, response.context["add_form"].errors
     made = JudgeVersion.objects.get(name="llama-3")
-    assert (made.model, made.base_url, made.api_key_env, made.input_price) == (
-        "org/llama 3",
-        "http://127.0.0.1:9/v1",
-        VARIABLE,
-        1.0,
-    )
-    assert Panel.objects.get(is_default=True).ensemble == ["one"], "the file's panel stays"
-    response = client.post("/c/books/models/load/", {"text": shown, "add": "1", "provider": "azure", "model": "m"})
-    assert response.status_code == 422 and response.context["file_form"]["model"].value() == "m"
+    assert (made.model, made.base_url, made.api_key_env) == ("org/llama 3", "http://127.0.0.1:9/v1", VARIABLE)
+    assert (made.input_price, made.requests_per_minute, made.parameters["family"]) == (1.0, 60, "llama")
+    assert Panel.objects.get(is_default=True).ensemble == ["one"]
+    response = add(client, provider="azure", model="m")
+    assert response.status_code == 422 and response.context["add_form"]["model"].value() == "m"
+    response = add(client, model="another", name="one")
+    assert list(response.context["add_form"].errors) == ["name"]
+
+
+def test_the_first_model_becomes_the_default_panel(client, olga):
+    add(client, name="one")
+    panel = Panel.objects.get(is_default=True)
+    assert (panel.ensemble, panel.debate) == (["one"], [])
+
+
+def test_an_edit_makes_a_new_version_and_the_old_one_stays_as_it_was(client, olga):
+    add(client, name="one", more="temperature = 0.5")
+    before = JudgeVersion.objects.get(name="one")
+    assert change(client, "one", max_concurrency="3").status_code == 302
+    before.refresh_from_db()
+    after = JudgeVersion.objects.get(name="one", is_current=True)
+    assert (before.is_current, before.max_concurrency, after.version, after.max_concurrency) == (False, None, 2, 3)
+    assert after.parameters == before.parameters and Panel.objects.get(is_default=True).ensemble == ["one"]
+    change(client, "one")
+    assert JudgeVersion.objects.filter(name="one").count() == 2, "nothing was changed"
+    assert AuditEntry.objects.filter(act="judge.changed").count() == 1
+    response = change(client, "one", max_concurrency="0")
+    assert response.status_code == 422 and list(response.context["form"].errors) == ["max_concurrency"]
+
+
+def test_a_model_that_is_used_is_not_deleted_and_the_reason_is_said(client, olga, books):
+    for name in ("one", "two", "three"):
+        add(client, name=name, more=f"family = '{name}'")
+    judges = {judge.name: judge for judge in JudgeVersion.objects.exclude(provider="offline")}
+    client.post("/c/books/models/panel/", {"judge": ["one", "two", "three"]})
+    assert "The panel of books uses it" in last_message(control(client, "one", "delete"))
+    client.post("/c/books/models/panel/", {"judge": ["three"]})
+    fields = {"collection": books, "policy": "single", "panel": "main"}
+    campaign = Campaign.objects.create(state="paused", voters=[judges["two"].pk], **fields)
+    assert "Campaign 1 of books uses it" in last_message(control(client, "two", "delete"))
+    for place in ({"adjudicator": judges["two"].pk}, {"filter": [judges["two"].pk]}):
+        Campaign.objects.filter(pk=campaign.pk).update(voters=[], protocol=place)
+        assert "Campaign 1 of books uses it" in last_message(control(client, "two", "delete")), place
+    assert configured() == {"one", "two", "three"}
+    Campaign.objects.filter(pk=campaign.pk).update(state="finished")
+    control(client, "two", "delete")
+    assert not JudgeVersion.objects.filter(name="two", is_current=True).exists()
+
+
+def test_a_deleted_model_keeps_its_answers_and_is_restored(client, olga):
+    add(client, name="one")
+    judge = JudgeVersion.objects.get(name="one")
+    JudgeProbe.objects.create(judge=judge, passes=True, found={})
+    response = control(client, "one", "delete")
+    assert response.context["models"] == [] and list(response.context["deleted"]) == [judge]
+    assert Panel.objects.get(is_default=True).name == "offline" and JudgeProbe.objects.get().judge == judge
+    response = control(client, "one", "restore")
+    assert [row["judge"] for row in response.context["models"]] == [judge] and not response.context["deleted"]
+    assert Panel.objects.get(is_default=True).ensemble == ["one"]
+    acts = AuditEntry.objects.filter(act__startswith="judge.").order_by("pk").values_list("act", flat=True)
+    assert list(acts) == ["judge.added", "judge.deleted", "judge.restored"]
 
 
 @pytest.mark.parametrize("again", [1, 2])
@@ -125,6 +195,19 @@ def test_the_text_that_is_shown_changes_nothing_when_it_is_loaded(again, books):
 
 
 # What a browser must not bring
+
+
+def test_a_single_model_is_held_to_the_same_rules(client, olga):
+    evil = {"provider": "openai-compatible", "base_url": "https://evil.example/v1"}
+    for options, field in (
+        ({"base_url": "https://evil.example/v1"}, "api_key_env"),
+        ({**evil, "api_key_env": "OPENAI_API_KEY"}, "api_key_env"),
+        ({"more": 'token_command = ["id"]'}, "more"),
+        ({**evil, "base_url": "file:///etc/passwd"}, "base_url"),
+    ):
+        response = add(client, **options)
+        assert response.status_code == 422 and list(response.context["add_form"].errors) == [field], options
+    assert configured() == set()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +235,7 @@ def test_what_the_command_loaded_may_stand_in_the_text(client, olga):
 
 
 def test_only_owners_load_files_admins_see_test_and_choose(client, books, charlie):
-    assert load(client, OPENAI).status_code == 403 and configured() == set()
+    assert load(client, OPENAI).status_code == 403 and add(client).status_code == 403 and configured() == set()
     assert "file_form" not in page(client).context
     client.force_login(make_member(books, "alice", Role.ANNOTATOR).user)
     assert client.get("/c/books/models/").status_code == 403
@@ -178,8 +261,7 @@ def local(client, olga, model_server: LocalModels, monkeypatch):
     """A model of the local server, added in the form."""
     monkeypatch.setenv(VARIABLE, KEY)
     model = {"provider": "openai-compatible", "model": "yes", "base_url": model_server.openai, "api_key_env": VARIABLE}
-    prices = {"more": "input_price = 1\noutput_price = 2"}
-    assert client.post("/c/books/models/load/", {"text": "", "add": "1", **model, **prices}).status_code == 302
+    assert add(client, **model, input_price="1", output_price="2").status_code == 302
     return model_server
 
 
@@ -208,6 +290,9 @@ def test_a_model_without_its_key_is_told_so_and_no_call_is_counted(client, local
     ("given", "field"),
     [
         ({"model": ""}, "model"),
+        ({"input_price": "1"}, "input_price"),
+        ({"more": "temprature = 1"}, "more"),
+        ({"more": "model = 'other'"}, "more"),
         ({"provider": "openai-compatible"}, "base_url"),
         (
             {"provider": "openai-compatible", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "SECRET"},
@@ -216,11 +301,12 @@ def test_a_model_without_its_key_is_told_so_and_no_call_is_counted(client, local
     ],
 )
 def test_what_a_new_model_lacks_is_said_at_its_field(client, olga, given, field):
-    response = client.post(
-        "/c/books/models/load/", {"text": "", "add": "1", "provider": "openai", "model": "m", **given}
-    )
+    response = add(client, **given)
     assert response.status_code == 422 and configured() == set()
-    assert list(response.context["file_form"].errors) == [field]
+    assert list(response.context["add_form"].errors) == [field]
+    if field == "base_url":
+        (sentence,) = response.context["add_form"].errors["base_url"]
+        assert sentence == "Enter the base URL, for example http://127.0.0.1:8001/v1."
 
 
 def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, olga):
@@ -282,7 +368,7 @@ def test_the_page_takes_few_statements_however_many_models(client, olga, django_
     for number in range(30):
         JudgeVersion.objects.create(name=f"j{number}", provider="openai", model="m")
     page(client)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         page(client)
 
 
