@@ -7,6 +7,8 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from api.reference import examples
@@ -14,6 +16,7 @@ from api.reference.examples import Schema
 
 ROOT = "/api/v1/collections"
 DEEPEST = 3  # Levels of objects within objects that a table of fields shows.
+CODE = re.compile("`([^`]+)`")
 LARGEST = 1_000_000_000  # Higher bounds are those of the database's columns.
 BOUNDS = (
     ("minimum", "≥ {}"), ("exclusiveMinimum", "> {}"), ("maximum", "≤ {}"), ("exclusiveMaximum", "< {}"),
@@ -29,14 +32,14 @@ class Described:
     text: str
 
     @property
-    def translated(self) -> str:
-        """The description in the reader's language, where options of pages have the same one."""
-        return gettext(self.text) if self.text else ""
+    def translated(self) -> SafeString:
+        """The description in the reader's language, where options of pages have the same one; names as code."""
+        return mark_safe(CODE.sub(r"<code>\1</code>", escape(gettext(self.text) if self.text else "")))
 
     @property
     def language(self) -> str:
         """The language of `translated`, where it is not that of the page."""
-        return "en" if self.translated == self.text else ""
+        return "en" if self.text and gettext(self.text) == self.text else ""
 
 
 @dataclass(frozen=True)

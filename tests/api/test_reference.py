@@ -148,6 +148,7 @@ def test_fields_show_type_bounds_and_those_within(operations: list[ApiOperation]
     names = [field.name for field in by_key["get-members"].answers[0].fields]
     assert names[0] == "items" and "items[].role" in names and names[-1] == "next"
     assert not any("Raises" in operation.text for operation in operations)
+    assert by_key["get-members"].parameters[0].translated.startswith("<code>next</code> of the page before")
 
 
 @pytest.mark.django_db
