@@ -41,6 +41,7 @@ NAMES = r"""
     Webhook https QUORUM_WEBHOOK_NETWORKS SECRET_KEY
     quorum auto eager sdpa flash_attention_2 rr rollout ndcg se last cls safe Markdown
     Excel Quepid Label Studio Argilla
+    OpenAPI Swagger If-Match Retry-After null detail client
 """
 DATA = r"""
     kept m-kept fixed explanation written_by grade
@@ -48,7 +49,7 @@ DATA = r"""
     books-judge-\d m doc-\S* q\d+ ice\.example http overloaded tries from text title query_id doc_id answers _id
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes
     address role days invitation session way Django dev debate single ensemble panel
-    for against coverage ngrams tfidf
+    for against coverage ngrams tfidf Campaigns
 """
 ZONE = r"[A-Z]\w+(?:/[\w+-]+)+"
 """A time zone, by its name in the tz database."""
