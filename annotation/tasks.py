@@ -16,6 +16,7 @@ from annotation.quality.panels.self_checks import TASK, run_later
 from annotation.quality.policies import cached_results as policies
 from annotation.quality.policies import lara_live
 from annotation.work.aspects import drafts
+from annotation.work.comparing.by_judges.judging import COMPARISON_JUDGINGS
 from annotation.work.quality_control import gold_reasons
 from corpus.errors import Incomplete, QuorumError
 from corpus.search import full_text
@@ -76,6 +77,9 @@ index_documents = register_background(
     lambda job, lease: full_text.index_documents(job.subject, lease.progress, lease.should_stop),
 )
 import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.perform_import))
+compare_documents = register_job_kind(
+    JobKind(COMPARISON_JUDGINGS.task, COMPARISON_JUDGINGS.model, COMPARISON_JUDGINGS.perform)
+)
 search_web = register_job_kind(JobKind(WEB_SEARCHES.task, WEB_SEARCHES.model, WEB_SEARCHES.perform))
 
 # On the unnamed queue, that of ordinary workers; trainers do not run these.

@@ -10,7 +10,7 @@ ROOMS = (
     "access.glossary", "quality.costs", "home.overview", "home.inbox", "data.web_search", "data.imports", "data.bulk",
     "people", "home.campaigns",
     "quality.label_quality", "quality.label_errors", "quality.policies", "agreement", "exports.query_splits", "exports",
-    "quality.panels", "home.judge_setup", "work.experiments", "work.quality_control",
+    "quality.panels", "home.judge_setup", "work.experiments", "work.comparing.by_judges", "work.quality_control",
 )  # fmt: skip
 urlpatterns: list[URLPattern] = [
     pattern for room in ROOMS for pattern in import_module(f"annotation.{room}.urls").urlpatterns

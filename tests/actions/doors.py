@@ -11,6 +11,7 @@ from annotation.exports import services as exports
 from annotation.home.judge_setup import services as models
 from annotation.quality.label_quality import services as audits
 from annotation.work.comparing import services as comparing
+from annotation.work.comparing.by_judges.judging import COMPARISON_JUDGINGS
 from annotation.work.settings import services as settings
 from benchmark.agents.grading import GRADINGS
 from benchmark.agents.references import REFERENCES
@@ -79,6 +80,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
     STARTS["bundles"]: Doors(command="synthesize"),
     STARTS["keywords"]: Doors(command="rewrite_queries"),
     STARTS["ask"]: Doors(command="write_queries"),
+    COMPARISON_JUDGINGS.start: Doors(command="compare_by_judges"),
     WEB_SEARCHES.start: Doors(command="web_search"),
     trainings.use_model: Doors(operation="POST /collections/{slug:name}/models/{number}/{act}"),
     exports.create_export: Doors(operation="POST /collections/{slug:name}/exports", command="export"),

@@ -15,7 +15,9 @@ from annotation.access.audit_log.recording import record
 from annotation.exports.options import ExportOptions
 from annotation.exports.services import create_export
 from annotation.models import Membership, Role, Study
+from annotation.models.comparisons import ComparisonSet
 from annotation.models.imports import FileImport
+from annotation.models.judged_comparisons import ComparisonJudging
 from annotation.models.pair_table import BulkAct
 from annotation.models.quality_control import GoldSet
 from annotation.models.snapshots import Snapshot
@@ -97,6 +99,13 @@ def make_agent_job(admin: Membership) -> AgentJob:
     return job
 
 
+def make_judging(admin: Membership) -> ComparisonJudging:
+    comparison_set = ComparisonSet.objects.create(collection=admin.collection)
+    options = {"set": comparison_set.pk, "judges": ["j"], "versions": ["j@1"]}
+    judging: ComparisonJudging = make_keyed(ComparisonJudging, set=comparison_set, options=options)(admin)
+    return judging
+
+
 HOOK = "https://ice.example/hook"
 JUDGED = {"judge": "offline", "writer": "offline", "limit": None, "seed": 0, "dev": 0.0, "fetch": False}
 KINDS = (
@@ -141,6 +150,10 @@ KINDS = (
     NumberedKind(
         WebSearch, make_keyed(WebSearch, options=JUDGED),
         page="import/web/{}/", shown="import/web/", act="import.web", detail="number",
+    ),
+    NumberedKind(
+        ComparisonJudging, make_judging,
+        page="comparisons/judges/{}/", shown="comparisons/1/", act="comparisons.judges", detail="number",
     ),
     NumberedKind(
         LearningCurve, make_simple(LearningCurve, recipe="prism"),

@@ -13,6 +13,7 @@ from annotation.models import Assignment, Guideline, Membership, Role, Study, Us
 from annotation.models.aspects import PassageDraft
 from annotation.models.comparisons import ComparisonSet
 from annotation.models.imports import FileImport, Upload
+from annotation.models.judged_comparisons import ComparisonJudging
 from annotation.models.pair_table import BulkAct
 from annotation.models.snapshots import QuerySplit
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
@@ -196,7 +197,12 @@ class World:
         self.curve = LearningCurve.objects.create(collection=self.collection, recipe="prism")
         CurvePoint.objects.create(curve=self.curve, job=self.job, asked=500, labels=500, queries=50)
         self.study = Study.objects.create(collection=self.collection)
-        ComparisonSet.objects.create(collection=self.collection)
+        comparison_set = ComparisonSet.objects.create(collection=self.collection)
+        options = {"set": 1, "judges": ["j"], "versions": ["j@1"]}
+        self.judging = ComparisonJudging.objects.create(
+            collection=self.collection, set=comparison_set, key="k", options=options
+        )
+        self.judging.refresh_from_db()
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
         self.evaluation = evaluation_of(self.pair, self.run)
         self.agent_job, self.trace = traced_by_an_agent(self.pair)
@@ -260,6 +266,7 @@ class World:
             "<int:study>": self.study.number,
             "<int:run>": self.run.pk,
             "<int:synthesis>": self.synthesis.number,
+            "<int:judging>": self.judging.number,
             "<int:search>": self.web_search.number,
             "<int:place>": "0",
             "<int:filling>": self.filling.number,

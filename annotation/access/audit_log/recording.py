@@ -75,6 +75,8 @@ ACTS = {
     "import.judgments": _("imported judgments"),
     "import.web": _("started a web search for documents"),
     "import.web-control": _("cancelled or resumed a web search"),
+    "comparisons.judges": _("asked judges for preferences"),
+    "comparisons.judges-control": _("cancelled or resumed comparisons by judges"),
     "settings.changed": _("changed settings"),
     "settings.instruction": _("changed the instruction"),
     "settings.guidelines": _("changed the guidelines"),

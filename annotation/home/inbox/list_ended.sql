@@ -18,6 +18,9 @@ SELECT kind, number, failed, ended_at FROM (
     SELECT 'push-' || kind, number, state = 'failed', ended_at FROM annotation_hubpush
     WHERE collection_id = :collection AND state IN ('ready', 'failed')
     UNION ALL
+    SELECT 'comparing', number, state = 'failed', ended_at FROM annotation_comparisonjudging
+    WHERE collection_id = :collection AND state IN ('ready', 'failed')
+    UNION ALL
     SELECT 'campaign', number, false, finished_at FROM judges_campaign
     WHERE collection_id = :collection AND state = 'finished' AND kind = 'judging' AND policy <> 'human'
 ) ended

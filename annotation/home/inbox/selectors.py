@@ -32,12 +32,15 @@ SENTENCES = {
     ("push-dataset", True): _("The push of export %(number)s to the hub failed."),
     ("push-model", False): _("Model %(number)s was pushed to the hub."),
     ("push-model", True): _("The push of model %(number)s to the hub failed."),
+    ("comparing", False): _("Comparisons by judges %(number)s are finished."),
+    ("comparing", True): _("Comparisons by judges %(number)s failed."),
     ("campaign", False): _("Campaign %(number)s is finished."),
 }
 PAGES = {
     "import": "file_import",
     "training": "training_job",
     "report": "report",
+    "comparing": "comparison_judging",
     "push-dataset": "push_export",
     "push-model": "push_model",
 }

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.agreement.measures import Statistic
 from annotation.models.comparisons import ComparisonSet
 from annotation.work.comparing import counting, selectors
+from annotation.work.comparing.by_judges.selectors import comparing_judges
 from annotation.work.comparing.counting import Sources
 from annotation.work.comparing.selectors import RankedQuery
 from charts import Chart
@@ -42,6 +43,8 @@ def build_results(comparison_set: ComparisonSet, by: str, number: str) -> tuple[
         "page": page,
         "chart_query": f"by={sources}&page={page.number}",
         "queries": list(zip(ranked, charts, strict=True)),
+        "judges": comparing_judges(comparison_set, outcomes),
+        "judgings": comparison_set.judgings.order_by("-number"),
     }
     return context, charts
 

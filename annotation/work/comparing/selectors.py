@@ -253,7 +253,8 @@ def describe_results(outcomes: Sequence[ComparisonOutcome]) -> list[dict[str, An
                     "decided": share_of(counting.count_outcome(answers, counting.FIRST, counting.SECOND)),
                     "equal": share_of(counting.count_outcome(answers, counting.EQUAL)),
                     "both_bad": share_of(counting.count_outcome(answers, counting.BOTH_BAD)),
-                    "left": share_of(counting.count_left(answers)),
+                    # Judges see both orders of every comparison.
+                    "left": share_of(counting.count_left(answers if kind == "person" else ())),
                 }
             )
     return rows

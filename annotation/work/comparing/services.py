@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from actions.services import Actor, action
 from annotation.models import Membership
 from annotation.models.comparisons import Comparison, ComparisonLease, ComparisonSet, Preference
+from annotation.models.judged_comparisons import JudgedComparison
 from annotation.work.comparing import selectors
 from annotation.work.comparing.options import MOST, ComparisonAnswer, ComparisonAnswerOptions, DrawOptions
 from annotation.work.quality_control import onboarding
@@ -87,7 +88,8 @@ def end_set(actor: Actor, comparison_set: ComparisonSet) -> ComparisonSet:
 def delete_set(actor: Actor, comparison_set: ComparisonSet) -> int:
     """Delete a set that has no answers, and return its number."""
     hold_row(comparison_set)
-    if Preference.objects.filter(comparison__set=comparison_set).exists():
+    answers = (rows.filter(comparison__set=comparison_set) for rows in (Preference.objects, JudgedComparison.objects))
+    if any(rows.exists() for rows in answers):
         raise BadInput(_("This set has answers, which are kept. End it instead."))
     number = comparison_set.number
     comparison_set.delete()

@@ -140,6 +140,12 @@ LEFT: dict[str, Act] = {
     "control_synthesis": Act(
         "synthesis.control", path=lambda world: f"/c/birds/benchmark/synthesis/{world.synthesis.number}/cancel/"
     ),
+    "start_comparison_judging": Act(
+        "comparisons.judges", data={"set": "1", "judges": ["offline-bm25"], "confirm": "1"}
+    ),
+    "control_comparison_judging": Act(
+        "comparisons.judges-control", path=lambda world: f"/c/birds/comparisons/judges/{world.judging.number}/cancel/"
+    ),
     "web_searches": Act("import.web", data={"judge": "offline-web-search", "limit": "1", "confirm": "1"}),
     "control_web_search": Act(
         "import.web-control", path=lambda world: f"/c/birds/import/web/{world.web_search.number}/cancel/"

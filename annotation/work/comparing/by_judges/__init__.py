@@ -1,0 +1,1 @@
+"""Comparisons by model judges: each is asked about both orders of the two documents."""
