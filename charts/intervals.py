@@ -24,9 +24,19 @@ class IntervalSpan:
 
 
 def draw_intervals(
-    key: str, title: str, spans: Sequence[IntervalSpan], *, x: str, summary: str = "", source: str = ""
+    key: str,
+    title: str,
+    spans: Sequence[IntervalSpan],
+    *,
+    x: str,
+    summary: str = "",
+    source: str = "",
+    kind: str = gettext_noop("system"),
 ) -> Chart:
-    """Draw a line for each name: its interval as a bar, the value as a dot (hollow where open)."""
+    """Draw a line for each name: its interval as a bar, the value as a dot (hollow where open).
+
+    `kind`: what the names are of, as the table's first column.
+    """
     canvas = Canvas(WIDTH, 60 + STEP * max(1, len(spans)))
     if spans:
         room = min(220.0, 1.15 * max(text_width(span.name) for span in spans) + 24)
@@ -54,6 +64,6 @@ def draw_intervals(
         summary = say("widest", measure=x, name=widest.name, value=f"{widest.value:.3f}", **ends)
     words = summary or say("nothing")
     rows = tuple((span.name, span.value, span.low, span.high, span.high - span.low) for span in spans)
-    header = (gettext_noop("system"), x, gettext_noop("at least"), gettext_noop("at most"), gettext_noop("width"))
+    header = (kind, x, gettext_noop("at least"), gettext_noop("at most"), gettext_noop("width"))
     links = name_links(span.address for span in spans)
     return finish_chart(canvas, key, title, words, header, rows, source, is_drawn=bool(spans), links=links)

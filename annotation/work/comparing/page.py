@@ -14,6 +14,7 @@ from annotation.work.comparing.counting import Sources
 from annotation.work.comparing.selectors import RankedQuery
 from charts import Chart
 from charts.intervals import IntervalSpan, draw_intervals
+from charts.translation import gettext_noop
 
 QUERIES = 10  # Queries on a page.
 SHARES = ("agreement", "decided", "equal", "both_bad", "left")  # In the order of the table's columns.
@@ -51,14 +52,18 @@ def build_results(comparison_set: ComparisonSet, by: str, number: str) -> tuple[
 
 def _draw_strengths(comparison_set: ComparisonSet, query: RankedQuery) -> Chart:
     spans = [IntervalSpan(document.id, *document.strength) for document in query.documents]
+    first = query.documents[0]
+    summary = _("The strongest is %(document)s: %(estimate).2f, 95%% interval %(low).2f to %(high).2f.")
     source = _("%(collection)s, comparisons %(number)s, query %(query)s")
     values = {"collection": comparison_set.collection.name, "number": comparison_set.number, "query": query.id}
     return draw_intervals(
         f"strengths-{query.key}",
-        _("Strength of the documents"),
+        _("Strength of the documents of %(query)s") % {"query": query.id},
         spans,
         x=_("strength (log-odds)"),
+        summary=summary % {"document": first.id, **first.strength._asdict()},
         source=source % values,
+        kind=gettext_noop("document"),
     )
 
 

@@ -105,7 +105,7 @@ def test_from_a_key_to_the_next_comparison_is_under_100_ms(
 
 
 def test_an_answer_without_a_connection_is_sent_when_it_is_back(
-    collection: Collection, alice: Membership, new_page: Callable[..., Any], instance: object
+    collection: Collection, alice: Membership, new_page: Callable[..., Any], instance: object, console: list[str]
 ) -> None:
     make_relevant(collection, documents=4)
     draw(collection)
@@ -120,6 +120,7 @@ def test_an_answer_without_a_connection_is_sent_when_it_is_back(
     until(lambda: Preference.objects.count() == 1)
     press(page, "2")
     until(lambda: Preference.objects.count() == 2)
+    console[:] = [message for message in console if "ERR_INTERNET_DISCONNECTED" not in message]
 
 
 def test_the_pages_are_within_reach_in_every_look(
