@@ -4,7 +4,7 @@ from actions.services import Actor
 from annotation.models import Membership
 from annotation.models.comparisons import Comparison, ComparisonSet, Preference
 from annotation.work.comparing import services
-from annotation.work.comparing.options import ComparisonAnswer, ComparisonAnswerOptions, DrawOptions
+from annotation.work.comparing.options import ComparisonAnswer, ComparisonAnswerOptions, ComparisonOptions
 from corpus.models import Assessor, Collection, Label, Pair
 from tests.factories import make_document, make_pair, make_query
 
@@ -28,7 +28,7 @@ def make_relevant(
 
 def draw(collection: Collection, **options: object) -> ComparisonSet:
     """A drawn set of the relevant documents."""
-    return services.draw_comparisons(SHELL, collection, DrawOptions.read(options))
+    return services.draw_comparisons(SHELL, collection, ComparisonOptions.read(options))
 
 
 def answer(member: Membership, comparison: Comparison, side: ComparisonAnswer | str, **values: object) -> None:

@@ -51,7 +51,7 @@ class StrengthOut(Schema):
     both_bad: int
 
 
-class RankedQueryOut(Schema):
+class ComparedQueryOut(Schema):
     """A query with its compared documents, the strongest first."""
 
     query_id: str
@@ -66,7 +66,7 @@ class ComparisonResultsOut(ComparisonSetOut):
         description="For people and for judges: answers, agreement, shares decided, equal and both bad, and of the "
         "preferred documents the share that was shown on the left; each with its 95% interval."
     )
-    queries: list[RankedQueryOut]
+    queries: list[ComparedQueryOut]
 
 
 class ComparisonTaskOut(Schema):

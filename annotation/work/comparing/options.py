@@ -11,7 +11,7 @@ MOST = 20_000  # Comparisons of a set.
 MOST_SEED = 1 << 31
 
 
-class DrawOptions(Options):
+class ComparisonOptions(Options):
     """What is compared, and by how many people."""
 
     title: str = option(_("Title"), _("For the list of sets. Blank: none."), default="", at_most=200)

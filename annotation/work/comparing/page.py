@@ -11,7 +11,7 @@ from annotation.models.comparisons import ComparisonSet
 from annotation.work.comparing import counting, selectors
 from annotation.work.comparing.by_judges.selectors import comparing_judges
 from annotation.work.comparing.counting import Sources
-from annotation.work.comparing.selectors import RankedQuery
+from annotation.work.comparing.selectors import ComparedQuery
 from charts import Chart
 from charts.intervals import IntervalSpan, draw_intervals
 from charts.translation import gettext_noop
@@ -50,7 +50,7 @@ def build_results(comparison_set: ComparisonSet, by: str, number: str) -> tuple[
     return context, charts
 
 
-def _draw_strengths(comparison_set: ComparisonSet, query: RankedQuery) -> Chart:
+def _draw_strengths(comparison_set: ComparisonSet, query: ComparedQuery) -> Chart:
     spans = [IntervalSpan(document.id, *document.strength) for document in query.documents]
     first = query.documents[0]
     summary = _("The strongest is %(document)s: %(estimate).2f, 95%% interval %(low).2f to %(high).2f.")

@@ -19,7 +19,7 @@ from annotation.work.comparing import counting
 from annotation.work.comparing.bradley_terry import Strength, fit
 from annotation.work.comparing.counting import ComparisonOutcome, DocumentCounts, Hits, Kind, Sources
 from annotation.work.comparing.drawing import count_couples, draw_couples
-from annotation.work.comparing.options import DrawOptions
+from annotation.work.comparing.options import ComparisonOptions
 from annotation.work.judging.debates import DebateText, text_of
 from annotation.work.judging.document import document_html, formatted_answers
 from corpus.errors import BadOption
@@ -58,7 +58,7 @@ def sets_at_work(collection: Collection) -> QuerySet[ComparisonSet]:
     return ComparisonSet.objects.filter(collection=collection, paused_at=None, ended_at=None).order_by("number")
 
 
-def draw_set(collection: Collection, options: DrawOptions) -> list[tuple[int, int]]:
+def draw_set(collection: Collection, options: ComparisonOptions) -> list[tuple[int, int]]:
     """Return the pairs of each comparison, query by query, in a seeded random order of the queries."""
     return [
         couple
@@ -67,7 +67,7 @@ def draw_set(collection: Collection, options: DrawOptions) -> list[tuple[int, in
     ]
 
 
-def estimate_set(_actor: Any, collection: Collection, options: DrawOptions) -> dict[str, Any]:
+def estimate_set(_actor: Any, collection: Collection, options: ComparisonOptions) -> dict[str, Any]:
     """Return how many comparisons the options draw, and how many minutes people need for them."""
     drawn = _draw_queries(collection, options)
     comparisons = sum(count_couples(len(pairs), options.opponents) for _query, pairs in drawn)
@@ -84,7 +84,7 @@ def estimate_set(_actor: Any, collection: Collection, options: DrawOptions) -> d
     }
 
 
-def _draw_queries(collection: Collection, options: DrawOptions) -> list[tuple[int, list[int]]]:
+def _draw_queries(collection: Collection, options: ComparisonOptions) -> list[tuple[int, list[int]]]:
     """Return the drawn queries with their pairs. Raises BadOption for a list that does not exist."""
     names = None
     if options.query_list:
@@ -210,7 +210,7 @@ def read_outcomes(collection: Collection, comparison_set: ComparisonSet | None =
 
 
 @dataclass(frozen=True, slots=True)
-class RankedDocument:
+class ComparedDocument:
     """A document with its strength and the answers about it."""
 
     id: str
@@ -220,13 +220,13 @@ class RankedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedQuery:
+class ComparedQuery:
     """A query with its compared documents, the strongest first."""
 
     key: int
     id: str
     text: str
-    documents: list[RankedDocument]
+    documents: list[ComparedDocument]
     answers: int
 
 
@@ -270,7 +270,7 @@ def list_queries(
     return dict(queries)
 
 
-def rank_queries(queries: dict[int, list[ComparisonOutcome]]) -> list[RankedQuery]:
+def rank_queries(queries: dict[int, list[ComparisonOutcome]]) -> list[ComparedQuery]:
     """Return the queries with the strengths of their documents. Two statements."""
     texts = Query.objects.in_bulk(queries)
     keys = {key for answers in queries.values() for answer in answers for key in (answer.first_id, answer.second_id)}
@@ -279,9 +279,9 @@ def rank_queries(queries: dict[int, list[ComparisonOutcome]]) -> list[RankedQuer
     for query, answers in queries.items():
         counts = counting.count_by_document(answers)
         rows = [
-            RankedDocument(documents[key].external_id, documents[key].title, strength, counts[key])
+            ComparedDocument(documents[key].external_id, documents[key].title, strength, counts[key])
             for key, strength in fit(counting.count_wins(answers)).items()
         ]
         rows.sort(key=lambda row: (-row.strength.estimate, row.id))
-        ranked.append(RankedQuery(query, texts[query].external_id, texts[query].text, rows, len(answers)))
+        ranked.append(ComparedQuery(query, texts[query].external_id, texts[query].text, rows, len(answers)))
     return ranked

@@ -14,7 +14,7 @@ from annotation.models import Membership
 from annotation.models.comparisons import Comparison, ComparisonLease, ComparisonSet, Preference
 from annotation.models.judged_comparisons import JudgedComparison
 from annotation.work.comparing import selectors
-from annotation.work.comparing.options import MOST, ComparisonAnswer, ComparisonAnswerOptions, DrawOptions
+from annotation.work.comparing.options import MOST, ComparisonAnswer, ComparisonAnswerOptions, ComparisonOptions
 from annotation.work.quality_control import onboarding
 from annotation.work.queue.aggregation import UNDO_WITHIN
 from annotation.work.queue.annotators import closed, why_closed
@@ -37,7 +37,7 @@ OUTCOMES: dict[ComparisonAnswer, tuple[str, str]] = {
 
 
 @action("comparisons.drawn", key="set")
-def draw_comparisons(actor: Actor, collection: Collection, options: DrawOptions) -> ComparisonSet:
+def draw_comparisons(actor: Actor, collection: Collection, options: ComparisonOptions) -> ComparisonSet:
     """Draw a set of comparisons of two documents of a query. Raises BadOption where there is nothing to compare."""
     couples = selectors.draw_set(collection, options)
     if not couples:

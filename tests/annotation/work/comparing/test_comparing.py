@@ -12,7 +12,7 @@ from annotation.models import AuditEntry, Membership
 from annotation.models.comparisons import Comparison, ComparisonLease, ComparisonSet, Preference
 from annotation.models.snapshots import QuerySplit
 from annotation.work.comparing import selectors, services
-from annotation.work.comparing.options import DrawOptions
+from annotation.work.comparing.options import ComparisonOptions
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput, BadOption, StateConflict
 from corpus.models import Collection, Label
@@ -67,7 +67,7 @@ def test_options_choose_queries_and_documents(
     Label.objects.filter(pair__in=[pair for place, pair in enumerate(pairs) if place % 5 == 0]).delete()
     Label.objects.filter(pair__in=[pair for place, pair in enumerate(pairs) if place % 5 == 1]).update(grade=0)
     QuerySplit.objects.create(collection=collection, name="fixed", query_ids=["q1"])
-    estimate = selectors.estimate_set(SHELL, collection, DrawOptions.read(options))
+    estimate = selectors.estimate_set(SHELL, collection, ComparisonOptions.read(options))
     assert (estimate["queries"], estimate["documents"]) == (queries, documents)
     assert draw(collection, **options).comparisons.count() == estimate["comparisons"]
 
@@ -83,7 +83,7 @@ def test_the_pool_is_taken_by_reranker_score(collection: Collection) -> None:
 def test_minutes_are_assumed_until_thirty_answers_have_a_time(collection: Collection, alice: Membership) -> None:
     make_relevant(collection, documents=3)
     row = draw(collection).comparisons.get(seq=1)
-    options = DrawOptions.read({"people": 2})
+    options = ComparisonOptions.read({"people": 2})
     before = selectors.estimate_set(SHELL, collection, options)
     assert (before["answers"], before["is_assumed"], before["minutes"]) == (6, True, 3)
     for _ in range(30):
