@@ -18,7 +18,7 @@ class AnnotationConfig(AppConfig):
         """Import also the models that are not in `models/__init__.py`."""
         super().import_models()
         rooms = "aspects comparisons hub imports inbox judged_comparisons pair_table quality_control self_checks"
-        for tables in (*rooms.split(), "snapshots", "web_search"):
+        for tables in (*rooms.split(), "snapshots", "threads", "web_search"):
             import_module(f"annotation.models.{tables}")
 
     def ready(self) -> None:

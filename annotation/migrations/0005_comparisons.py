@@ -1,4 +1,6 @@
-"""Comparisons of two documents of a query: sets, who is asked, preferences, and jobs of judges; pushes to a hub."""
+"""Comparisons of two documents of a query: sets, who is asked, preferences, and jobs of judges; pushes to a hub; answers to comments and flags."""
+
+from pathlib import Path
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
@@ -17,6 +19,65 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.CreateModel(
+            name='Thread',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('public_id', models.BigIntegerField(help_text="As on the annotator's pages (Assignment.item_of).")),
+                ('flagged', models.BooleanField()),
+                ('text', models.TextField()),
+                ('written_at', models.DateTimeField()),
+                ('waits', models.BooleanField(help_text='Nobody has answered it, and nothing has settled it.')),
+                ('fate', models.CharField(max_length=11)),
+                ('news_at', models.DateTimeField(help_text='Of the newest answer, or of what settled the flag.', null=True)),
+                ('messages', models.JSONField()),
+            ],
+            options={
+                'db_table': 'annotation_thread',
+                'managed': False,
+            },
+        ),
+        migrations.CreateModel(
+            name='ThreadMessage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField(blank=True)),
+                ('outcome', models.CharField(blank=True, choices=[('changed', 'label changed'), ('kept', 'label kept'), ('corrected', 'document corrected'), ('excluded', 'pair excluded'), ('noted', 'read, nothing to change')], max_length=9)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+        ),
+        migrations.AddField(
+            model_name='membership',
+            name='replies_seen_at',
+            field=models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), help_text='Answers to their comments and flags until then are read.'),
+        ),
+        migrations.AddIndex(
+            model_name='assignment',
+            index=models.Index(condition=models.Q(('flagged', True)), fields=['membership'], name='assignment_flags_of'),
+        ),
+        migrations.AddField(
+            model_name='threadmessage',
+            name='assignment',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='annotation.assignment'),
+        ),
+        migrations.AddField(
+            model_name='threadmessage',
+            name='written_by',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddConstraint(
+            model_name='threadmessage',
+            constraint=models.CheckConstraint(condition=models.Q(('outcome', ''), ('text', ''), _negated=True), name='thread_message_says_something'),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='threadmessage',
+            trigger=pgtrigger.compiler.Trigger(name='append_only', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;", hash='944bd4f32104970a207103368a3722a686935457', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_f0656', table='annotation_threadmessage', when='BEFORE')),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name='threadmessage',
+            trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'Cannot truncate table %: it is append-only', TG_TABLE_NAME;", hash='77875118e5b2000bda64b2dece50ba7a979e8125', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_c0985', table='annotation_threadmessage', when='BEFORE')),
+        ),
+        migrations.RunSQL(Path(__file__).with_name("0005_threads.sql").read_text(), "DROP VIEW annotation_thread"),
         migrations.CreateModel(
             name='HubPush',
             fields=[

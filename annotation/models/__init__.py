@@ -108,6 +108,9 @@ class Membership(models.Model):
     daily_quota = models.PositiveIntegerField(null=True, help_text="The most pairs that they get in a day.")
     total_quota = models.PositiveIntegerField(null=True, help_text="The most pairs that they get in this collection.")
     last_day = models.DateField(null=True, help_text="The last day on which they get new pairs.")
+    replies_seen_at = models.DateTimeField(
+        db_default=Now(), help_text="Answers to their comments and flags until then are read."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -222,6 +225,7 @@ class Assignment(models.Model):
             models.Index(fields=["membership", "-ended_at"], name="assignment_history"),
             models.Index(fields=["membership"], name="assignment_skipped", condition=Q(state="skipped")),
             models.Index(fields=["item"], name="assignment_flagged", condition=Q(flagged=True)),
+            models.Index(fields=["membership"], name="assignment_flags_of", condition=Q(flagged=True)),
         ]
 
     def __str__(self) -> str:
