@@ -44,7 +44,10 @@ class JudgeReport:
         values = {name: f"{getattr(self, name):,}" for name in ("truncated", "refused", "unusable", "prompt_cut")}
         values["now"] = f"{self.max_output_tokens:,}"
         losses = {
-            "truncated": _("%(truncated)s truncated: raise max_output_tokens, now %(now)s"),
+            "truncated": _(
+                "%(truncated)s truncated: raise max_output_tokens, now %(now)s; for answers that repeat themselves, "
+                "take another model or temperature"
+            ),
             "prompt_cut": _("%(prompt_cut)s about a prompt that the server cut: raise its context length"),
             "refused": _("%(refused)s refused by the model or its provider's filter"),
             "unusable": _("%(unusable)s not in the form that was asked for: check the judge for the key that helps"),

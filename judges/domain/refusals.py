@@ -46,7 +46,7 @@ _ADVICE = tuple(
     )
 )
 _UNUSABLE_ADVICE = {
-    "truncated": "raise its max_output_tokens",
+    "truncated": "raise its max_output_tokens, or take another model or temperature if its answers repeat themselves",
     "prompt_cut": "raise the context length of its server",
     "refused": "it declines to answer: take another judge",
 }

@@ -104,7 +104,8 @@ class SentCall:
         if problem := self._cut_prompt(reply):
             return self._no_verdict("prompt_cut", problem)
         if reply.truncated:
-            remedy = "it repeats itself, and more is no cure" if verdicts.repeats_itself(reply.text) else "raise it"
+            loops = verdicts.repeats_itself(reply.text)
+            remedy = "it repeats itself: take another model or temperature" if loops else "raise it"
             problem = f"truncated at max_output_tokens = {self.judge.max_output_tokens}: {remedy}"
             return self._no_verdict("truncated", problem)
         # Even complete JSON is no answer after such an end, and a repair would be paid for in vain.

@@ -26,7 +26,8 @@ def test_a_judge_whose_answers_are_lost_is_said_with_the_key_that_helps(models: 
     assert (reports["v3"]["refused"], reports["v3"]["usable"]) == (6, 0)
     assert (reports["v4"]["unusable"], reports["v4"]["calls"]) == (12, 12), "each was asked for once more"
     for words in (
-        "v2: 6 calls, 0 usable; 6 truncated: raise max_output_tokens, now 512",
+        "v2: 6 calls, 0 usable; 6 truncated: raise max_output_tokens, now 512; for answers that repeat themselves, "
+        "take another model or temperature",
         "v3: 6 calls, 0 usable; 6 refused",
         "v4: 12 calls, 0 usable; 12 not in the form that was asked for",
     ):

@@ -82,7 +82,9 @@ def test_a_stream_that_is_cut_before_its_end_is_no_label(model_server: LocalMode
         assert not found or found.get("error") or found["choices"][0].get("finish_reason") == "stop", whole[:end]
 
 
-@pytest.mark.parametrize(("text", "remedy"), [(YES[:-2], "raise it"), ("It is mutable. " * 60, "it repeats itself")])
+@pytest.mark.parametrize(
+    ("text", "remedy"), [(YES[:-2], "raise it"), ("It is mutable. " * 60, "another model or temperature")]
+)
 def test_a_cut_answer_says_whether_more_tokens_would_help(model_server: LocalModels, text: str, remedy: str) -> None:
     body = Body(200, json.dumps(chat("length", text)))
     _, row = ended(model_server.judge("m"), body)
