@@ -128,8 +128,8 @@ KINDS: dict[str, BulkKind] = {
         "pairs.labelled",
         _(
             "Your grade becomes the label of each pair, in your name and as an adjudication: it takes precedence over "
-            "judges and people, also over what they say later. Earlier judgments stay in the history, and tasks that "
-            "wait for people stay in the queue."
+            "judges and people, also over what they say later. Earlier judgments stay in the history. Tasks that "
+            "wait for a grade leave the queue, unless someone has the pair open."
         ),
         "",
         lambda collection, pairs: max(label_acts.count_grades(collection, pairs).values()),

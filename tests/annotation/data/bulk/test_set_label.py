@@ -10,10 +10,12 @@ from annotation.models import AuditEntry, Membership, Role
 from annotation.models.pair_table import BulkAct, PairNote
 from corpus.labels import rebuild_labels
 from corpus.models import Collection, Item, Judgment, Label
+from judges.costs import counters
 from tests.annotation.data.bulk.test_bulk_acts import do, plan
 from tests.annotation.work.quality_control.test_set_aside import exported, judge
-from tests.evidence import make_assessor, make_judgment
+from tests.evidence import make_assessor, make_campaign, make_judgment
 from tests.factories import client_of, make_item, make_member, make_pair, make_user
+from tests.queue_scene import claim
 
 pytestmark = pytest.mark.django_db
 
@@ -75,6 +77,33 @@ def test_the_newest_of_two_admins_decides(books: Collection, charlie: Client) ->
     assert label(pair.pk) == (0, "adjudicator")
     charlie.post(f"{newer}undo/")
     assert label(pair.pk) == (1, "adjudicator") and rebuild_labels(books) == 0
+
+
+def test_tasks_that_wait_leave_the_queue_with_the_label_and_come_back_with_its_undo(
+    books: Collection, alice: Membership, charlie: Client
+) -> None:
+    campaign = make_campaign(books, [])
+    waiting = make_item(make_pair(books), campaign=campaign.pk)
+    conflict = make_item(make_pair(books), state="conflict", taken=2, done=2, overlap=2, campaign=campaign.pk)
+    audit = make_item(make_pair(books), reason="audit")
+    items = [waiting, conflict, audit]
+    held = make_item(make_pair(books), priority=-1)
+    assert claim(alice).item == held
+    address = do(charlie, "label", option="1", pair=[item.pair_id for item in (*items, held)])
+    states = [Item.objects.get(pk=item.pk).state for item in (*items, held)]
+    assert states == ["withdrawn", "withdrawn", "open", "open"], "audits and open pairs stay"
+    assert counters.read(campaign.pk)["settled"] == 2
+    charlie.post(f"{address}undo/")
+    assert [Item.objects.get(pk=item.pk).state for item in items] == ["open", "conflict", "open"]
+    assert counters.read(campaign.pk)["settled"] == 0 and rebuild_labels(books) == 0
+
+
+def test_a_label_that_was_replaced_brings_no_task_back(books: Collection, charlie: Client) -> None:
+    item = make_item(make_pair(books))
+    first = do(charlie, "label", option="1", pair=item.pair_id)
+    do(charlie, "label", option="0", pair=item.pair_id)
+    charlie.post(f"{first}undo/")
+    assert Item.objects.get().state == "withdrawn"
 
 
 def test_a_pair_is_labelled_sent_and_noted_on_its_own_page(books: Collection, charlie: Client) -> None:
