@@ -10,6 +10,7 @@ from functools import cache
 from html import unescape
 from pathlib import Path
 
+import polib
 import pytest
 from django import forms
 from django.conf import settings
@@ -110,6 +111,14 @@ def test_no_written_sentence_names_a_flag_or_a_class() -> None:
 def test_every_written_sentence_begins_with_a_capital_letter_a_value_or_a_key() -> None:
     words = [(place, text.split()[0], text) for place, text in written_errors() if text[:1].islower()]
     assert [one for one in words if one[1].isalpha() and one[1] not in KEYS and " " in one[2]] == []
+
+
+def test_no_translated_text_but_a_commands_names_a_flag() -> None:
+    """Pages, operations and errors; a command that a page shows stands beside the sentence, as code."""
+    entries = polib.pofile(str(Path(settings.BASE_DIR) / "locale/zh_Hans/LC_MESSAGES/django.po"))
+    flagged = [entry for entry in entries if re.search(r"(?<![\w-])--[a-z]", entry.msgid + entry.msgid_plural)]
+    paths = {entry.msgid: [path for path, _line in entry.occurrences] for entry in flagged}
+    assert {text: path for text, path in paths.items() if not all("management/" in one for one in path)} == {}
 
 
 class ExampleForm(forms.Form):
