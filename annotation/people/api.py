@@ -13,7 +13,7 @@ from annotation.access.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role
 from annotation.people.accounts import members
 from annotation.people.accounts.invitations import invitation_link, mail_invitations
-from annotation.people.options import InvitationOptions, ReusableLinkOptions, RoleName
+from annotation.people.options import InvitationOptions, LimitOptions, ReusableLinkOptions, RoleName
 from annotation.work.quality_control import exclusion
 from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
@@ -38,6 +38,7 @@ class MemberOut(Schema):
     expert: bool = Field(description="Grades gold pairs.")
     qualified: bool = Field(description="Passed the qualification test, or was let pass.")
     failed: bool
+    limits: LimitOptions
 
 
 class MemberIn(RequestBody):
@@ -48,6 +49,7 @@ class MemberIn(RequestBody):
     paused: bool | None = Field(None, description="A paused member gets no pairs.")
     note: str = Field("", max_length=500, description="What the member reads while paused.")
     expert: bool | None = Field(None, description="Grades gold pairs.")
+    limits: LimitOptions | None = Field(None, description="Quotas and deadline; null as the value of one removes it.")
 
 
 class InvitationOut(GuardedSchema):
@@ -79,7 +81,7 @@ def read_member(request: HttpRequest, name: str, number: int) -> Any:
 
 @router.patch("/collections/{slug:name}/members/{number}", auth=may("admin", MANAGE), response=MemberOut)
 def change_member(request: HttpRequest, name: str, number: int, body: MemberIn) -> Any:
-    """Give a member another role, pause them, end or renew the membership."""
+    """Give a member another role, quotas or a deadline, pause them, end or renew the membership."""
     with transaction.atomic():
         row = _hold_member(request, number)
         return _change_member(request, row, body)
@@ -111,6 +113,9 @@ def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dic
     if body.expert is not None and body.expert != row.is_expert:
         Membership.objects.filter(pk=row.pk).update(is_expert=body.expert)
         record(scope_of(request), "member.expert", concerns=row.user, expert=body.expert)
+    if body.limits is not None:
+        limits = _limits_of(row) | body.limits.model_dump(exclude_unset=True)
+        members.set_limits(membership=row, by=by, **limits)
     row.refresh_from_db()
     return _show_member(row)
 
@@ -131,7 +136,11 @@ def _show_member(row: Membership) -> dict[str, Any]:
     identity = {"number": row.pk, "username": row.user.username, "role": Role(row.role).name.lower()}
     qualified, failed = row.qualified_at is not None, row.failed_at is not None
     status = {"active": row.is_active, "paused": row.paused_at is not None, "expert": row.is_expert}
-    return {**identity, **status, "qualified": qualified, "failed": failed}
+    return {**identity, **status, "qualified": qualified, "failed": failed, "limits": _limits_of(row)}
+
+
+def _limits_of(row: Membership) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in LimitOptions.model_fields}
 
 
 @router.get("/collections/{slug:name}/invitations", auth=may("admin"), response=Page[InvitationOut])

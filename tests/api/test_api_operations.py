@@ -82,6 +82,15 @@ def test_people_are_invited_changed_paused_and_removed(call: Call, settings: Any
     changed = call(alice.user, "PATCH", path, {"role": "adjudicator", "paused": True, "note": "Rest."}).json()
     assert changed["role"] == "adjudicator" and changed["paused"]
     assert not call(alice.user, "PATCH", path, {"paused": False}).json()["paused"]
+    none = {"daily_quota": None, "total_quota": None, "last_day": None}
+    assert changed["limits"] == none
+    limited = call(alice.user, "PATCH", path, {"limits": {"daily_quota": 40, "last_day": "2030-01-31"}}).json()
+    assert limited["limits"] == none | {"daily_quota": 40, "last_day": "2030-01-31"}
+    limited = call(alice.user, "PATCH", path, {"limits": {"daily_quota": None, "total_quota": 900}}).json()
+    assert limited["limits"] == none | {"total_quota": 900, "last_day": "2030-01-31"}, "what is left out stays"
+    refused = call(alice.user, "PATCH", path, {"limits": {"daily_quota": 0}})
+    assert refused.status_code == 422 and "daily_quota" in refused.text
+    assert call(alice.user, "PATCH", path, {"limits": none}).json()["limits"] == none
     assert call(alice.user, "DELETE", path).json()["active"] is False
     assert call(alice.user, "PATCH", path, {"active": True}).json()["active"] is True
     own = f"collections/c/members/{alice.pk}"
@@ -96,6 +105,7 @@ def test_people_are_invited_changed_paused_and_removed(call: Call, settings: Any
         "member.paused",
         "member.resumed",
         "member.active",
+        "member.limits",
     }
     assert set(acts()) >= wanted
 
