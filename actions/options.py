@@ -227,7 +227,8 @@ def say_problem(error: Mapping[str, Any]) -> str:
     # As in forms: 0 instead of 0.0.
     limit = int(limit) if isinstance(limit, float) and limit.is_integer() else limit
     length = context.get("actual_length", len(error["input"]) if isinstance(error.get("input"), str) else 0)
-    return str(sentence) % {"limit_value": limit, "value": error.get("input"), "show_value": length}
+    # Not str() first: a lazy plural takes its form from `limit_value`, and alone it is empty.
+    return str(sentence % {"limit_value": limit, "value": error.get("input"), "show_value": length})
 
 
 # The form of an action

@@ -29,6 +29,7 @@ from annotation.quality.label_quality import api as label_quality
 from annotation.work.adjudication import api as adjudication
 from annotation.work.comparing import api as comparing
 from annotation.work.judging import api as judging
+from annotation.work.threads import api as threads
 from api import views
 from api.authentication import AccessTokenAuth, Replayed, TokenThrottle
 from api.etags import IF_MATCH
@@ -44,8 +45,8 @@ from training.jobs import api as trainings
 
 # In the order of the reference page.
 ROOMS = (
-    dashboard, data, bulk, people, judging, comparing, adjudication, judge_setup, campaigns, label_quality, agreement,
-    imports, exports, audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
+    dashboard, data, bulk, people, judging, comparing, threads, adjudication, judge_setup, campaigns, label_quality,
+    agreement, imports, exports, audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
 )  # fmt: skip
 
 

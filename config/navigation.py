@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.access.permissions import Scope, SiteScope
 from annotation.models import Role
+from annotation.work.threads.selectors import count_unread
 from corpus.models import Collection
 from store.sql import read_sql
 
@@ -53,6 +54,7 @@ WORK = (
         (Tab("judge_history", _("My work")), Tab("reference_study", _("Reference study"), is_of_lab=True)),
         Role.ANNOTATOR,
     ),
+    Entry("replies", _("Replies"), (Tab("replies", _("Replies")),), Role.ANNOTATOR),
 )
 ADMIN = (
     Entry("overview", _("Overview"), (Tab("collection", _("Overview"), ("statistics/", "inbox/", "judge-by-hand/")),)),
@@ -220,6 +222,8 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
 
     work = [entry for entry in work if is_shown(entry)]
     at_work = scope.may_admin and current in work
+    if scope.membership and not scope.may_admin:
+        counts["replies"] = count_unread(scope.membership)
     menu = [
         _show(entry.tabs[0], collection)
         | {"key": entry.key, "title": entry.title, "current": entry is current, "count": counts.get(entry.key)}

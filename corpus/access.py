@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 from corpus.models import Assessor, Collection
 
 # The action of a view decides who may see it, by the table in annotation/access/permissions.py.
-Action = Literal["public", "site", "own-site", "own", "member", "judge", "adjudicate", "admin"]
+Action = Literal["public", "site", "own-site", "own", "member", "judge", "answer", "adjudicate", "admin"]
 
 View = Callable[..., HttpResponseBase]
 

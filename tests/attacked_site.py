@@ -60,7 +60,7 @@ def poison(text: str) -> list[str]:
             model.objects.update(**{field: Concat(Value(bare), Cast("pk", models.TextField()))})
         touched.append(f"{model.__name__}.{field}")
     for app in APPS:
-        for model in apps.get_app_config(app).get_models():
+        for model in filter(lambda model: model._meta.managed, apps.get_app_config(app).get_models()):
             for field in model._meta.concrete_fields:
                 if not is_free(field):
                     continue

@@ -7,6 +7,7 @@
 | own-site    | owners of the site                                                        |
 | member      | any member of the collection, and owners                                  |
 | judge       | members from annotator up                                                 |
+| answer      | members from adjudicator up, and owners                                   |
 | adjudicate  | members from adjudicator up, and owners who are members                   |
 | admin       | admins of the collection, and owners                                      |
 | own         | owners of the site, on a page of the collection                           |
@@ -42,6 +43,7 @@ from corpus.models import Collection
 SMALLEST: dict[Action, Role] = {
     "member": Role.ANNOTATOR,
     "judge": Role.ANNOTATOR,
+    "answer": Role.ADJUDICATOR,
     "adjudicate": Role.ADJUDICATOR,
     "admin": Role.ADMIN,
     "own": Role.ADMIN,

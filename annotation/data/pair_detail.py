@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Assignment
 from annotation.work.judging.debates import debate_of, text_of
 from annotation.work.judging.document import document_html, formatted_answers
+from annotation.work.threads.selectors import list_threads
 from corpus.document_limit import SHOWN
 from corpus.models import Pair
 from judges.campaigns import selectors
@@ -33,8 +34,10 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     attempts = selectors.attempts_of(pair)
     # Withdrawn judgments too, the oldest first.
     judgments = list(pair.judgments.select_related("assessor", "supersedes", "superseded_by").order_by("pk"))
-    # Who was assigned the pair; among them those who skipped or flagged it.
-    assignments = Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item")
+    # Who was assigned the pair; among them those who skipped it.
+    assignments = list(
+        Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item").order_by("lent_at")
+    )
     name, version = document.external_id, document.version
     windows = {row.campaign_id: row.window for row in work}
     costs = [view.attempt.cost for view in attempts if not view.attempt.cached]
@@ -47,7 +50,8 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "latency": selectors.latency_of(pair, finished[0].campaign) if finished else None,
         "attempts": attempts,
         "judgments": judgments,
-        "assignments": list(assignments.order_by("lent_at")),
+        "assignments": assignments,
+        "threads": list_threads(assignments),  # What annotators wrote about it, with the answers.
         # Contributions and evidence written about the pair, the newest first.
         "targets": list(pair.targets.select_related("withdrawn_by").order_by("-version")),
         # Characters of the document, where judges see only a part of it.

@@ -48,6 +48,7 @@ NAMES = {
     "until": gettext_lazy("Judged until"),
     "comment": gettext_lazy("Comment"),
     "flag": gettext_lazy("Flag"),
+    "answer": gettext_lazy("Reply"),
     "a": gettext_lazy("First assessor"),
     "b": gettext_lazy("Second assessor"),
     "cell": gettext_lazy("Grades"),
@@ -59,6 +60,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "gold": {"yes": gettext_lazy("has a grade"), "no": gettext_lazy("has none")},
     "comment": {"yes": gettext_lazy("has a comment")},
     "flag": {"yes": gettext_lazy("flagged by a person")},
+    "answer": {"waiting": gettext_lazy("a comment or flag waits for an answer")},
 }
 
 
@@ -105,6 +107,7 @@ class PairFilters:
     until: str = ""
     comment: str = ""
     flag: str = ""
+    answer: str = ""
     a: str = ""
     b: str = ""
     cell: str = ""

@@ -16,6 +16,7 @@ from annotation.agreement.grade_matrix import pairs_where
 from annotation.data.pair_filters import USUAL, PairFilters, choose_columns, describe_route
 from annotation.data.pair_order import FIRST_PAGE, PageKey, list_keys
 from annotation.models import Assignment, User
+from annotation.models.threads import Thread
 from annotation.quality.policies.cells import of_cell
 from annotation.work.queue.skipped import skipped_by_all
 from annotation.work.queue.statements import one_array
@@ -107,6 +108,7 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         _state_condition(collection, filters, campaign),
         of_cell(campaign, filters.cross),
         by_label,
+        _answer_condition(collection, filters),
         _judged_condition(collection, filters),
     )
 
@@ -152,6 +154,11 @@ def _document_condition(collection: Collection, q: str) -> Q:
             # With so many matches a walk over pairs by their key soon fills the page.
             return Q(Exists(matches.filter(document=OuterRef("document"))))
     return Q(document__in=one_array(documents)) if documents else Q(pk__in=[])
+
+
+def _answer_condition(collection: Collection, filters: PairFilters) -> Q:
+    unanswered = Thread.objects.filter(collection=collection, waits=True).values("pair")
+    return {"": Q(), "waiting": Q(pk__in=unanswered)}.get(filters.answer, Q(pk__in=[]))
 
 
 def _judged_condition(collection: Collection, filters: PairFilters) -> Q:

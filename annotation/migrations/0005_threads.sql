@@ -11,7 +11,7 @@ SELECT w.id, w.public_id, i.collection_id, i.pair_id, w.item_id, w.membership_id
     greatest(
         (SELECT max(t.created_at) FROM annotation_threadmessage t WHERE t.assignment_id = w.id),
         CASE WHEN w.flagged THEN decision.at END) AS news_at,
-    (SELECT coalesce(json_agg(json_build_object(
+    (SELECT coalesce(jsonb_agg(jsonb_build_object(
             'author', author.username, 'text', t.text, 'outcome', t.outcome, 'at', t.created_at) ORDER BY t.id), '[]')
         FROM annotation_threadmessage t JOIN annotation_user author ON author.id = t.written_by_id
         WHERE t.assignment_id = w.id) AS messages

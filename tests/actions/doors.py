@@ -13,6 +13,7 @@ from annotation.quality.label_quality import services as audits
 from annotation.work.comparing import services as comparing
 from annotation.work.comparing.by_judges.judging import COMPARISON_JUDGINGS
 from annotation.work.settings import services as settings
+from annotation.work.threads import services as threads
 from benchmark.agents.grading import GRADINGS
 from benchmark.agents.references import REFERENCES
 from benchmark.agents.searching import SEARCHES
@@ -84,6 +85,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
     WEB_SEARCHES.start: Doors(command="web_search"),
     trainings.use_model: Doors(operation="POST /collections/{slug:name}/models/{number}/{act}"),
     exports.create_export: Doors(operation="POST /collections/{slug:name}/exports", command="export"),
+    threads.answer_thread: Doors(operation="POST /collections/{slug:name}/replies/{item}/{number}"),
     bulk.run_act: Doors(operation="POST /collections/{slug:name}/pair-acts/{number}/run"),
     curves.start_curve: Doors(command="learning_curve"),
 }

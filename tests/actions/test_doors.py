@@ -10,7 +10,17 @@ from django.core.management import get_commands, load_command_class
 from django.utils.module_loading import import_string
 
 from actions.errors import BadOption
-from actions.options import ActionForm, Options, bound_of, choices_of, flags_of, kind_of, read_arguments, text_of
+from actions.options import (
+    ActionForm,
+    Options,
+    bound_of,
+    choices_of,
+    flags_of,
+    kind_of,
+    option,
+    read_arguments,
+    text_of,
+)
 from actions.services import ACTIONS
 from api.urls import api
 from tests.actions.doors import DOORS, Doors
@@ -108,3 +118,11 @@ def test_what_postgresql_cannot_store_is_refused_by_the_option(text: str, wrap: 
     with pytest.raises(BadOption) as refused:
         Named.read({"name": wrap(text)})
     assert [name for name, _sentence in refused.value.problems] == ["name"]
+
+
+def test_a_text_that_is_too_long_is_refused_with_both_lengths() -> None:
+    class Noted(Options):
+        note: str = option("Note", default="", at_most=3)
+
+    with pytest.raises(BadOption, match=r"at most 3 characters \(it has 5"):
+        Noted.read({"note": "12345"})

@@ -22,7 +22,7 @@ SITE = {
     f"POST {HERE}/judges/{{number}}/{{act}}": "own",
 }  # fmt: skip
 # By the first word below the collection; everything else is for its admins.
-ACTIONS = {"task": "judge", "compare": "judge", "conflict": "adjudicate"}
+ACTIONS = {"task": "judge", "replies": "answer", "compare": "judge", "conflict": "adjudicate"}
 
 
 class Door(NamedTuple):
@@ -58,6 +58,7 @@ def doors(world: World) -> Iterator[Door]:
         "hole-fillings/{number}": f"hole-fillings/{world.filling.number}",
         "pair-acts/{number}": f"pair-acts/{world.bulk.number}",
         "members/{number}": f"members/{world.bystander.pk}",
+        "replies/{item}/{number}": f"replies/{world.item.pk}/1",
         "qrels/{number}": f"qrels/{world.qrels.number}",
         "trainings/{number}": f"trainings/{world.job.number}",
         "models/{number}/{act}": f"models/{world.model.pk}/evaluate",

@@ -34,9 +34,10 @@ def entries_for(role: Role, collection: Collection) -> list[str]:
 
 def test_each_role_has_its_entries_and_the_lab_adds_its_own() -> None:
     without, with_lab = make_collection("birds"), make_collection("stones", lab=True)
-    assert entries_for(Role.ANNOTATOR, without) == entries_for(Role.ANNOTATOR, with_lab) == ["Judge", "My work"]
-    assert entries_for(Role.ADJUDICATOR, without) == ["Judge", "Adjudicate", "My work"]
-    assert entries_for(Role.ADJUDICATOR, with_lab) == ["Judge", "Adjudicate", "Aspects", "My work"]
+    for collection in (without, with_lab):
+        assert entries_for(Role.ANNOTATOR, collection) == ["Judge", "My work", "Replies"]
+    assert entries_for(Role.ADJUDICATOR, without) == ["Judge", "Adjudicate", "My work", "Replies"]
+    assert entries_for(Role.ADJUDICATOR, with_lab) == ["Judge", "Adjudicate", "Aspects", "My work", "Replies"]
     assert entries_for(Role.ADMIN, without) == ENTRIES
     assert entries_for(Role.ADMIN, with_lab) == [*ENTRIES, "Lab"]
 
@@ -87,7 +88,7 @@ def test_an_admin_who_judges_has_the_pages_of_the_work_as_tabs() -> None:
     client = client_of(make_member(collection, "ada", Role.ADMIN))
     page = client.get(reverse("judge_history", args=[collection.name]))
     assert [tab["url"] for tab in page.context["navigation"]["tabs"]] == [
-        reverse(name, args=["birds"]) for name in ("judge", "adjudicate", "judge_history")
+        reverse(name, args=["birds"]) for name in ("judge", "adjudicate", "judge_history", "replies")
     ]
     elsewhere = client.get(reverse("members", args=[collection.name])).context["navigation"]
     assert (elsewhere["judge"]["url"], len(elsewhere["tabs"])) == (reverse("judge", args=["birds"]), 3)

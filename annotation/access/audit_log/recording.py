@@ -111,6 +111,7 @@ ACTS = {
     "pairs.exported": _("exported selected pairs"),
     "pairs.undone": _("undid a bulk action"),
     "skipped.handed-over": _("sent skipped items to adjudicators"),
+    "thread.answered": _("answered a comment or flag"),
     "conflict.settled": _("resolved a conflict"),
     "conflict.undone": _("undid an adjudication"),
     "export.made": _("created an export"),
@@ -174,7 +175,7 @@ KINDS = {
         _("Judges and campaigns"),
         ("price", "judges", "panel", "judge", "campaign", "evidence", "canaries", "policies"),
     ),
-    "labels": (_("Labels"), ("audit", "statistics", "pairs", "skipped", "conflict")),
+    "labels": (_("Labels"), ("audit", "statistics", "pairs", "skipped", "thread", "conflict")),
     "training": (_("Training and export"), ("export", "training")),
     "benchmark": (
         _("Benchmark"),

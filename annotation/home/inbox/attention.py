@@ -16,6 +16,7 @@ from annotation.quality.label_quality.annotators import FEW_HASTY, LEAST_S
 from annotation.quality.label_quality.statistics import StoredStatistics
 from annotation.work.quality_control import onboarding
 from annotation.work.queue.skipped import count_recently, skipped_by_all
+from annotation.work.threads.selectors import count_unanswered, count_unanswered_recently
 from corpus.models import Collection, Item
 from judges.campaigns.judge_reports import join_reports, judge_reports
 from judges.domain.audits import OVERLAP
@@ -45,6 +46,7 @@ class OpenWork:
     others: Mapping[str, int]  # Tasks on pairs that have a label, by reason.
     is_open: bool  # Something goes on by which all this may change.
     skipped: int  # Skipped by every annotator.
+    threads: int  # Comments and flags that wait for an answer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,11 @@ class AttentionItem:
 
 
 def read_open_work(collection: Collection, *, polls: bool = False) -> OpenWork:
-    """Count what waits, up to MANY of each. `polls`: the count of skipped pairs may be a minute old."""
+    """Count what waits, up to MANY of each. `polls`: skipped pairs and threads may be a minute old."""
     row = fetch_row(COUNT_WAITING, collection=collection.pk, many=MANY)
     skipped = count_recently(collection) if polls else skipped_by_all(collection).count()
-    return OpenWork(*(*row, skipped))
+    threads = count_unanswered_recently(collection, MANY) if polls else count_unanswered(collection, MANY)
+    return OpenWork(*(*row, skipped, threads))
 
 
 def list_attention(
@@ -90,6 +93,7 @@ def list_attention(
     3. Providers that have not answered for SILENT_S while a campaign runs, and judges that follow injections.
     4. A stopped campaign, its judges without a usable answer, and failed pairs.
     5. Tasks that wait for people, with links to invitations where too few can judge.
+    6. Comments and flags that wait for an answer, and pairs that everybody skipped.
     """
     items: list[AttentionItem] = []
     audits = statistics.audits
@@ -139,6 +143,8 @@ def list_attention(
         elif count:
             address = _address(collection, "judge") if judges else invite
             items.append(AttentionItem(key if judges else f"{key}-others", address, count=count))
+    if open_work.threads:
+        items.append(AttentionItem("threads", _address(collection, "pairs", "answer=waiting"), count=open_work.threads))
     if open_work.skipped:
         address = _address(collection, "hand_over_skipped")
         items.append(AttentionItem("skipped", address, count=open_work.skipped))

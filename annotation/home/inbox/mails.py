@@ -1,4 +1,4 @@
-"""Mail about what is new in the inboxes of collections, to admins who chose it on their account page."""
+"""Mail about what is new in collections, to people who chose it: inboxes to admins, answers to those who asked."""
 
 import html
 import logging
@@ -9,6 +9,7 @@ from smtplib import SMTPException
 
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db.models import Count, Max
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -20,6 +21,7 @@ from annotation.home.inbox.selectors import Inbox, read_inbox
 from annotation.models import InboxMail, Membership, Role, User
 from annotation.models.inbox import InboxReader
 from annotation.quality.label_quality.statistics import STATISTICS
+from annotation.work.threads.selectors import own_threads
 from corpus.models import Collection
 from jobs.connections import without_connection
 from jobs.notifications import redis_client, redis_key
@@ -49,12 +51,14 @@ def send_inbox_mails() -> None:
     if not redis_client().set(redis_key("inbox-mails"), 1, nx=True, ex=LOOK_S):
         return
     for user in readers:
-        for collection in administered_collections(user):
-            mail_inbox(user, collection)
+        administered = set(administered_collections(user).values_list("pk", flat=True))
+        own = user.memberships.filter(is_active=True).values_list("collection", flat=True)
+        for collection in Collection.objects.filter(pk__in=administered.union(own)).order_by("name"):
+            mail_inbox(user, collection, administers=collection.pk in administered)
 
 
-def mail_inbox(user: User, collection: Collection) -> bool:
-    """Mail what is new in a collection's inbox, once; return whether a mail was sent.
+def mail_inbox(user: User, collection: Collection, *, administers: bool = True) -> bool:
+    """Mail what is new for a person in a collection, once; return whether a mail was sent.
 
     1. Wait for the pause that the person chose.
     2. Compare the inbox with what was mailed before and still stands in it.
@@ -63,14 +67,15 @@ def mail_inbox(user: User, collection: Collection) -> bool:
     now, reader = timezone.now(), InboxReader.objects.get_or_create(user=user, collection=collection)[0]
     if reader.mailed_at and now - reader.mailed_at < PAUSES[InboxMail(user.inbox_mail)]:
         return False
-    role = Membership.objects.filter(user=user, collection=collection, is_active=True).values_list("role", flat=True)
+    member = Membership.objects.filter(user=user, collection=collection, is_active=True).first()
     with translation.override(user.language or settings.LANGUAGE_CODE):
-        box = read_inbox(
-            collection, user, judges=role.exists(), adjudicates=any(row >= Role.ADJUDICATOR for row in role)
-        )
-        if box.needs_statistics:
-            STATISTICS.refresh(collection)
-        lines = list_lines(collection, box)
+        lines = list_reply_lines(member, collection) if member else []
+        if administers:
+            adjudicates = member is not None and member.role >= Role.ADJUDICATOR
+            box = read_inbox(collection, user, judges=member is not None, adjudicates=adjudicates)
+            if box.needs_statistics:
+                STATISTICS.refresh(collection)
+            lines = list_lines(collection, box) + lines
         news = [line for line in lines if line.identity not in reader.mailed]
         identities = [line.identity for line in lines]
         rows = InboxReader.objects.filter(pk=reader.pk, mailed_at=reader.mailed_at)
@@ -99,6 +104,21 @@ def list_lines(collection: Collection, box: Inbox) -> list[MailLine]:
         address = overview if item.key in BUTTONS else item.address
         lines.append(MailLine(item.identity, " ".join(sentence.split()), address))
     return lines + [MailLine(work.identity, work.sentence, work.address) for work in box.ended]
+
+
+def list_reply_lines(member: Membership, collection: Collection) -> list[MailLine]:
+    """Return a line about the answers that a member has not read, if there are any."""
+    unread = own_threads(member).filter(news_at__gt=member.replies_seen_at)
+    news = unread.order_by().aggregate(count=Count("pk"), newest=Max("news_at"))
+    if not news["count"]:
+        return []
+    sentence = ngettext(
+        "%(count)s of your comments and flags has a new answer.",
+        "%(count)s of your comments and flags have new answers.",
+        news["count"],
+    )
+    address = reverse("replies", args=[collection.name])
+    return [MailLine(f"replies {news['newest'].isoformat()}", sentence % {"count": news["count"]}, address)]
 
 
 def _write_mail(user: User, collection: Collection, news: Sequence[MailLine]) -> EmailMessage:

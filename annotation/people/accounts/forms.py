@@ -33,7 +33,7 @@ class MailForm(forms.Form):
 
 
 class InboxMailForm(forms.Form):
-    """When an admin gets mail about what is new in the inboxes of their collections."""
+    """When a person gets mail about what is new in their collections."""
 
     inbox_mail = forms.ChoiceField(
         required=False,

@@ -59,6 +59,7 @@ def _render_account(
         "mail": mail,
         "zone": request.COOKIES.get("zone", ""),
         "zones": languages.list_zones(),
+        "administers": administered_collections(scope.user).exists(),
         "inbox_mail": InboxMailForm(initial={"inbox_mail": scope.user.inbox_mail}) if _gets_inbox_mail(scope) else None,
     }
     return render(request, "accounts/account.html", context, status=status)
@@ -104,13 +105,14 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 
 def _gets_inbox_mail(scope: SiteScope) -> bool:
-    """Return whether this site sends mail and the person administers a collection."""
-    return bool(settings.EMAIL_HOST) and administered_collections(scope.user).exists()
+    """Return whether this site sends mail and the person has a collection."""
+    has_collection = scope.user.is_owner or scope.user.memberships.filter(is_active=True).exists()
+    return bool(settings.EMAIL_HOST) and has_collection
 
 
 @action("site", "POST")
 def inbox_mail(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Choose when to get mail about what is new in the inboxes of one's collections."""
+    """Choose when to get mail about what is new in one's collections."""
     if not _gets_inbox_mail(scope):
         raise Http404("No mail about collections.")
     form = InboxMailForm(request.POST)

@@ -11,6 +11,7 @@ from annotation.work.adjudication import conflicts
 from annotation.work.judging import forms, page
 from annotation.work.judging.api import BIG, DecidedIn, PairTextsOut, show_texts
 from annotation.work.judging.forms import LONGEST
+from annotation.work.threads.api import ReplyOut
 from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
 from api.problems import RequestBody, clean_text
@@ -19,13 +20,15 @@ router = Router(tags=["adjudication"])
 
 
 class OpinionOut(Schema):
-    """An annotator's opinion of the pair, without a name: a grade, a flag, or why skipped."""
+    """An annotator's opinion of the pair, without a name: a grade, a flag, or why skipped. `thread` is for answers."""
 
     number: int
     grade: int | None
     comment: str
     flagged: bool
     note: str
+    thread: int | None
+    replies: list[ReplyOut]
 
 
 class ConflictOut(PairTextsOut):
@@ -89,6 +92,11 @@ def undo_resolution(request: HttpRequest, name: str, body: DecidedIn) -> Any:
     return _show_conflict(scope, show=body.item)
 
 
+def _show_opinion(opinion: dict[str, Any]) -> dict[str, Any]:
+    thread = opinion.get("thread")
+    return opinion | {"thread": thread and thread.public_id, "replies": thread.replies if thread else []}
+
+
 def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None = None) -> dict[str, Any]:
     member = scope.member
     item, count = conflicts.choose_conflict(conflicts.find_conflicts(member), after=after, show=show)
@@ -100,6 +108,6 @@ def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None =
             "item": item.pk,
             "shown": forms.stamp_shown(forms.CONFLICT, member, item.pk),
             "why": conflicts.why_conflict(opinions),
-            "opinions": opinions,
+            "opinions": [_show_opinion(opinion) for opinion in opinions],
         }
     return {"conflict": conflict, "waiting": count, "last_item": conflicts.last_decision(member)}

@@ -13,6 +13,7 @@ from psycopg import Connection
 
 from annotation.access.audit_log.recording import record
 from annotation.models import Assignment, Membership
+from annotation.models.threads import Thread
 from annotation.work.queue.aggregation import UNDO_WITHIN, why_not_undo
 from annotation.work.queue.assignment import (
     SHARDS,
@@ -27,6 +28,7 @@ from annotation.work.queue.assignment import (
     run_statement,
 )
 from annotation.work.queue.undo import revert_resolution, withdraw_judgment
+from annotation.work.threads.selectors import with_messages
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from store.sql import read_sql
 
@@ -72,11 +74,14 @@ def last_decision(membership: Membership) -> int | None:
 
 
 def list_opinions(item: Item) -> list[dict[str, Any]]:
-    """List the annotators' opinions of the item without names: a grade, a flag with its note, or why it was skipped."""
+    """List the annotators' opinions of the item without names: a grade, a flag with its note, or why it was skipped.
+
+    What was written has a `thread` with the answers so far; its number reveals no order.
+    """
     State = Assignment.State
     skipped = Q(state=State.SKIPPED)
     rows = (
-        Assignment.objects.filter(item=item)
+        with_messages(Assignment.objects.filter(item=item))
         .filter(Q(state=State.DONE, flagged=True) | Q(state=State.DONE, judgment__grade__isnull=False) | skipped)
         .select_related("judgment")
         # By the random token, because ids would reveal who judged first.
@@ -84,13 +89,15 @@ def list_opinions(item: Item) -> list[dict[str, Any]]:
     )
     opinions = []
     for number, row in enumerate(rows, 1):
-        opinion = {"number": number, "grade": None, "comment": "", "flagged": False, "note": ""}
+        opinion: dict[str, Any] = {"number": number, "grade": None, "comment": "", "flagged": False, "note": ""}
         if row.state == State.SKIPPED:
             opinion["note"] = row.get_skip_reason_display()
         elif row.flagged or row.judgment is None:
             opinion |= {"flagged": True, "note": row.flag_note}
         else:
             opinion |= {"grade": row.judgment.grade, "comment": row.judgment.comment}
+        if row.flagged or opinion["comment"]:
+            opinion["thread"] = Thread(item=item, public_id=row.public_id, messages=row.answers)  # type: ignore[attr-defined]
         opinions.append(opinion)
     return opinions
 

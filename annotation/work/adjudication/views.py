@@ -15,11 +15,12 @@ from corpus.errors import BadInput
 
 @action("adjudicate", "GET", "HEAD")
 def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the next conflict; `?after=ITEM` skips one for now."""
-    after = request.GET.get("after", "")
-    return _render_conflict(
-        request, scope, after=int(after) if after.isascii() and after.isdigit() and len(after) < 18 else None
+    """Show the next conflict; `?after=ITEM` skips one for now, `?show=ITEM` names one."""
+    after, show = (
+        int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
+        for text in (request.GET.get(name, "") for name in ("after", "show"))
     )
+    return _render_conflict(request, scope, after=after, show=show)
 
 
 @action("adjudicate", "POST")

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.access.audit_log.recording import ACTS
-from annotation.models import AuditEntry
+from annotation.models import Assignment, AuditEntry
 from annotation.models.quality_control import GoldSet, JudgmentExclusion
 from benchmark.models import Run
 from corpus.models import Item
@@ -50,6 +50,15 @@ def waiting_run(world: World) -> Run:
 def ended_campaign(world: World) -> Campaign:
     """A campaign from which more audits may be drawn."""
     return Campaign.objects.create(collection=world.collection, policy="debate", panel="offline", state="finished")
+
+
+def flag_of(world: World) -> str:
+    """The address of a flag, for its answers."""
+    item, at = make_item(make_pair(world.collection)), timezone.now()
+    flag = Assignment.objects.create(
+        item=item, membership=world.bystander, state="done", flagged=True, lease_until=at, ended_at=at
+    )
+    return f"/c/birds/threads/{flag.item_id}/{flag.public_id}/"
 
 
 LEFT: dict[str, Act] = {
@@ -154,6 +163,7 @@ LEFT: dict[str, Act] = {
     "qrels": Act("qrels.made", data={"what": "original"}),
     "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),
     "control_suite": Act("suite.deleted", "owner", path=lambda world: f"/suites/{world.suite.pk}/delete/"),
+    "answer_thread": Act("thread.answered", "adjudicator", {"text": "Seen."}, flag_of),
     "adjudicate_submit": Act("conflict.settled", "adjudicator"),
     "aspects_act": Act(
         "aspects.revised",
@@ -228,6 +238,7 @@ NO_ACT = {
     "mfa_download_recovery_codes": "one's own codes, after the password was asked again",
     "display": "how pages look, to oneself",
     "inbox_seen": "what one has read, for oneself",
+    "replies_seen": "what one has read, for oneself",
     "unsent_form": "forgets what the reader sent in vain, in their own session",
     "aspects_upload": "a draft of one's own; storing it is told",
     "aspects_again": "asks anew for the address whose fetching is told",

@@ -11,8 +11,10 @@ from annotation.home.inbox import mails
 from annotation.models import AuditEntry, Membership, Role, User
 from annotation.models.imports import FileImport
 from annotation.models.inbox import InboxReader
+from annotation.models.threads import ThreadMessage
 from corpus.models import Collection
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
+from tests.queue_scene import claim, flag
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +33,8 @@ def choose(member: Membership, when: str) -> int:
 def look(member: Membership, later: timedelta = timedelta()) -> bool:
     """Whether a mail was sent by a look that comes so much later."""
     InboxReader.objects.filter(mailed_at__isnull=False).update(mailed_at=timezone.now() - later)
-    return mails.mail_inbox(User.objects.get(pk=member.user.pk), member.collection)
+    administers = member.role == Role.ADMIN
+    return mails.mail_inbox(User.objects.get(pk=member.user.pk), member.collection, administers=administers)
 
 
 def refuse_import(member: Membership) -> None:
@@ -93,8 +96,7 @@ def test_workers_send_to_those_who_chose_it_at_most_every_half_minute(
 ) -> None:
     refuse_import(charlie)
     alice, dana = make_member(charlie.collection, "alice"), make_member(charlie.collection, "dana", Role.ADMIN)
-    assert choose(alice, "once") == 404, "annotators have no inbox"
-    User.objects.filter(pk=alice.user.pk).update(inbox_mail="once")
+    assert choose(alice, "once") == 302
     User.objects.filter(pk=dana.user.pk).update(email="dana@example.org")
     choose(charlie, "once")
     settings.EMAIL_HOST = ""
@@ -108,10 +110,27 @@ def test_workers_send_to_those_who_chose_it_at_most_every_half_minute(
     assert len(mail.outbox) == 1, "another worker looked a moment ago"
 
 
-def test_it_is_offered_to_admins_where_the_site_sends_mail(charlie: Membership, settings: Any) -> None:
-    words = "Mail about your collections"
-    assert words in client_of(charlie).get("/accounts/").text
-    assert words not in client_of(make_member(charlie.collection, "alice")).get("/accounts/").text
+def test_an_annotator_is_mailed_answers_to_what_they_wrote_and_nothing_of_the_inbox(charlie: Membership) -> None:
+    alice, item = make_member(charlie.collection, "alice"), make_item(make_pair(charlie.collection))
+    choose(alice, "daily")
+    flag(alice, claim(alice), "Two documents in one.")
+    refuse_import(charlie)
+    assert not look(alice), "it waits for an adjudicator"
+    message = ThreadMessage(assignment=item.assignments.get(), written_by=charlie.user, text="Which are they?")
+    message.save()
+    assert look(alice)
+    (sent,) = mail.outbox
+    assert "1 of your comments and flags has a new answer." in sent.body and "Import" not in sent.body
+    assert "http://testserver/c/books/judge/replies/" in sent.body and "Which are they?" not in sent.body
+    assert not look(alice, timedelta(days=2)), "it is told once"
+
+
+def test_it_is_offered_to_members_where_the_site_sends_mail(charlie: Membership, settings: Any) -> None:
+    words, of_admins = "Mail about your collections", "as on each Overview"
+    page = client_of(charlie).get("/accounts/").text
+    assert words in page and of_admins in page
+    page = client_of(make_member(charlie.collection, "alice")).get("/accounts/").text
+    assert words in page and of_admins not in page
     choose(charlie, "daily")
     assert '<option value="daily" selected>' in client_of(charlie).get("/accounts/").text
     assert AuditEntry.objects.get(act="account.inbox-mail").details == {"when": "daily"}
