@@ -45,7 +45,7 @@ class PrismRow:
     teacher: float
     point: bool
     sft: bool
-    whole: int = 0  # The number of tokens before the document was cut.
+    whole: int = 0  # The number of tokens before the document was cut, with room for the longest answer.
 
     @property
     def label_positions(self) -> range:
@@ -75,8 +75,11 @@ class PrismRecipe:
         self.yes_id, self.no_id = answer_ids(self.tokenizer)
         self.end_id = check_end_token(self.tokenizer)
         self.share = options.sft_share if isinstance(options, PrismOptions) else 1.0
-        examples = thin_texts(task.data.train, self.share, options.seed)
-        self.rows = self._tokenized([example for example in examples if example.losses])
+        thinned = thin_texts(task.data.train, self.share, options.seed)
+        examples = [example for example in thinned if example.losses]
+        # The same room in every row: a cut that left room for the row's own answer would tell the label by its place.
+        self.answer_room = max(map(len, self._answers(examples)), default=0)
+        self.rows = self._tokenized(examples)
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         self._lengths = list_lengths(self.rows.table, "ids")
         answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
@@ -91,17 +94,26 @@ class PrismRecipe:
 
     def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
         make = lambda number: asdict(self._encode(examples[number]))  # noqa: E731
-        cache_key = (self.rerank_prompt.sha256, self.task.options.max_length, self.share, self.task.options.seed)
+        options = self.task.options
+        cache_key = (self.rerank_prompt.sha256, options.max_length, self.share, options.seed, self.answer_room)
         return TokenRows(tokenize_rows(self.task, self.tokenizer, len(examples), make, *cache_key), PrismRow)
 
-    def _encode(self, example: Example) -> PrismRow:
-        """Return the tokens of an example, its document cut to make room for the answer. Raises BadInput."""
-        sft = SFT in example.losses
+    def _answers(self, examples: Sequence[Example]) -> list[list[int]]:
+        """Return the tokens of the answers, each with its end; none for a row whose text is not learned."""
+        texts = [
+            rendering.render_target(int(example.label or 0), example.target).removesuffix(rendering.END)
+            for example in examples
+            if SFT in example.losses
+        ]
         # Control tokens in a target are encoded as plain text, except for the token that ends it.
-        text = rendering.render_target(int(example.label or 0), example.target).removesuffix(rendering.END)
-        parted = part_controls(self.tokenizer, [text])
-        answer = [*encode_parted(self.tokenizer, parted)[0], self.end_id] if sft else []
-        max_prompt = self.task.options.max_length - len(answer)
+        encoded = iter(encode_parted(self.tokenizer, part_controls(self.tokenizer, texts)) if texts else ())
+        return [[*next(encoded), self.end_id] if SFT in example.losses else [] for example in examples]
+
+    def _encode(self, example: Example) -> PrismRow:
+        """Return the tokens of an example, its document cut to make room for any answer. Raises BadInput."""
+        sft = SFT in example.losses
+        (answer,) = self._answers([example])
+        max_prompt = self.task.options.max_length - self.answer_room
         full_prompt, bare_prompt = replace(self.prompt, max_length=10**9).encode(
             self.tokenizer,
             [(example.query, document, example.instruction) for document in (example.document, "")],
@@ -109,7 +121,8 @@ class PrismRecipe:
         if len(bare_prompt.ids) > max_prompt:
             raise BadInput(
                 f"Query {example.query_id!r} with document {example.doc_id!r} does not fit into max_length "
-                f"{self.task.options.max_length} even without its document: raise max_length"
+                f"{self.task.options.max_length} even without its document, beside the longest answer of the set "
+                f"({self.answer_room} tokens): raise max_length"
             )
         prompt = truncate_ids(full_prompt.ids, self.tokenizer, max_prompt, self.prompt.tail)
         return PrismRow(
@@ -118,7 +131,7 @@ class PrismRecipe:
             teacher=0.0 if example.teacher is None else example.teacher,
             point=POINT in example.losses,
             sft=sft,
-            whole=len(full_prompt.ids) + len(answer),
+            whole=len(full_prompt.ids) + self.answer_room,
         )
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:

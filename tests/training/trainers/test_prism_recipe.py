@@ -215,16 +215,26 @@ def test_the_document_is_cut_and_never_the_end_of_the_prompt(bases: dict[str, Pa
     recipe = PrismRecipe(make_task(bases["qwen3"], found, max_length=320, token_budget=320))
     tail = recipe.tokenizer(rendering.TAIL, add_special_tokens=False)["input_ids"]
     for row in recipe.rows[:4]:
-        assert len(row.ids) == 320 and row.ids[row.start - len(tail) : row.start] == tail
+        assert row.start == 320 - recipe.answer_room and row.ids[row.start - len(tail) : row.start] == tail
     with pytest.raises(BadInput, match="max_length 60 "):
         PrismRecipe(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
+
+
+def test_the_place_where_a_document_is_cut_does_not_tell_its_label(bases: dict[str, Path], tmp_path: Path) -> None:
+    """Cut by the row's own answer, a "no" of two tokens and a score alone would end two tokens apart."""
+    found = data.read_training_set(write_set(tmp_path / "set", document="a long text about keys " * 300))
+    recipe = PrismRecipe(make_task(bases["qwen3"], found, max_length=320, token_budget=320))
+    rows = list(recipe.rows[: len(recipe.rows)])
+    assert len({len(row.ids) - row.start for row in rows}) > 1, "answers differ in length"
+    assert len({row.start for row in rows}) == 1 and max(len(row.ids) for row in rows) == 320
 
 
 def test_rows_that_are_cut_are_counted_and_many_give_a_warning_with_the_length_that_fits(
     bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipe = PrismRecipe(make_task(bases["qwen3"], rows, max_length=320, token_budget=320))
-    longer = sum(length > 320 for length in PrismRecipe(make_task(bases["qwen3"], rows, max_length=2000)).lengths())
+    whole = PrismRecipe(make_task(bases["qwen3"], rows, max_length=2000))
+    longer = sum(row.start > cut.start for row, cut in zip(whole.rows, recipe.rows, strict=True))
     callback = JobCallback(JobFolder(tmp_path), recipe.task, lambda: False, recipe.dev_margins)
     found = callback.report_lengths(recipe.rows.table["whole"], 320)
     assert 0 < longer == found["cut"] and sum(found["counts"]) == found["rows"] == 96
