@@ -113,7 +113,8 @@ def model(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     key = StoredKey.objects.filter(name=judge.api_key_env).first()
 
     def show(form: ActionForm) -> HttpResponse:
-        context = {"scope": scope, "judge": judge, "form": form, "stored_key": key, "uses": describe_uses(judge.name)}
+        context = {"scope": scope, "judge": judge, "form": form, "stored_key": key, "main": MAIN}
+        context["uses"] = describe_uses(judge.name)
         return render(request, "judge_setup/model.html", context, status=422 if form.is_bound else 200)
 
     def change(actor: Actor, collection: Collection, options: ModelOptions) -> JudgeVersion:

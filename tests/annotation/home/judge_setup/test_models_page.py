@@ -100,7 +100,9 @@ def add(client, **options):
 def change(client, name, **options):
     """Send the form of a model with these fields changed."""
     address = f"/c/books/models/{JudgeVersion.objects.get(name=name, is_current=True).pk}/"
-    form = client.get(address).context["form"]
+    page = client.get(address)
+    form, text = page.context["form"], page.content.decode()
+    assert all(f'name="{field.name}"' in text for field in form), "what the page does not show would be reset"
     fields = {field.name: field.value() for field in form if field.value() not in (None, "")}
     return client.post(address, {**fields, **options})
 
