@@ -18,11 +18,12 @@ class AnnotationConfig(AppConfig):
         """Import also the models that are not in `models/__init__.py`."""
         super().import_models()
         rooms = "aspects comparisons hub imports inbox judged_comparisons pair_table quality_control self_checks"
-        for tables in (*rooms.split(), "snapshots", "threads", "web_search"):
+        for tables in (*rooms.split(), "sharing", "snapshots", "threads", "web_search"):
             import_module(f"annotation.models.{tables}")
 
     def ready(self) -> None:
         """Connect receivers of signals about accounts, give allauth a lock that waits, keep what imports count."""
+        from annotation.home.sharing import services  # noqa: F401
         from annotation.people.accounts import auth_events, rate_limits  # noqa: F401
         from corpus.importing import service
 

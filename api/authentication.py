@@ -11,10 +11,10 @@ from ninja.security import HttpBearer
 from ninja.throttling import BaseThrottle
 from redis import Redis, RedisError
 
-from annotation.access.permissions import SMALLEST, Scope, SiteScope, collection_scope, require_owner
+from annotation.access.permissions import ALLOWED, Scope, SiteScope, collection_scope, require_owner
 from api.models import AccessToken
 from api.tokens import find_token
-from corpus.access import Action
+from corpus.access import Action, needed_action
 
 # ADR 0091: requests are counted in Redis, because ninja's throttles count only in their own process.
 WINDOW_S = 60
@@ -49,12 +49,13 @@ class AccessTokenAuth(HttpBearer):
         # `request.user` is the token's owner; session cookies are ignored.
         request.user = row.user
         request.access_token = row  # type: ignore[attr-defined]
-        if self.action in SMALLEST:
+        if self.action in ALLOWED:
             name = request.resolver_match.kwargs["name"] if request.resolver_match else ""
             # 404 whether or not it exists: that is not for this token to know.
             if row.collection is not None and row.collection.name != name:
                 raise Http404(_("Collection not found."))
-            scope: Scope | SiteScope = collection_scope(row.user, self.action, name)
+            needed = needed_action(self.action, request.method)
+            scope: Scope | SiteScope = collection_scope(row.user, needed, name)
         else:
             if self.action == "own-site":
                 if row.collection is not None:

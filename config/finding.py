@@ -46,6 +46,7 @@ ACTS = (
     Act(gettext_lazy("Edit guidelines"), "guidelines_editor", "guidelines_editor"),
     Act(gettext_lazy("Edit the instruction"), "instruction", "instruction"),
     Act(gettext_lazy("Create an export"), "exports", "make_export"),
+    Act(gettext_lazy("Share a page"), "share_links", "share_links"),
     Act(gettext_lazy("Start training"), "training", "start_training", "start"),
     Act(gettext_lazy("Upload runs"), "runs", "upload_runs"),
     Act(gettext_lazy("Fill holes"), "hole_fillings", "hole_fillings"),
@@ -114,6 +115,8 @@ def kinds(scope: Scope | SiteScope) -> str:
     """Return what this person can search, for the empty dialog."""
     if isinstance(scope, Scope) and scope.may_admin:
         return _("Search pages, actions, settings, collections, campaigns, exports, people, queries and documents.")
+    if isinstance(scope, Scope) and scope.may_read_results:
+        return _("Search pages, collections, campaigns, exports, queries and documents.")
     if scope.user.is_owner:
         return _("Search pages, actions, collections and people. Inside a collection, also all that it contains.")
     return _("Search pages, actions and collections.")
@@ -128,7 +131,7 @@ def list_pages(scope: Scope | SiteScope) -> list[FoundItem]:
     if not isinstance(scope, Scope):
         return pages
     collection = scope.collection
-    entries = [*ADMIN, *([LAB_ENTRY] if collection.lab else []), GEAR] if scope.may_admin else []
+    entries = [*ADMIN, *([LAB_ENTRY] if collection.lab else []), GEAR] if scope.may_read_results else []
     entries += [entry for entry in WORK if scope.may_judge and scope.role >= entry.role]
     # A page that is in the menu twice is listed where it is first.
     first = {tab.url: (tab, entry) for entry in reversed(entries) for tab in reversed(entry.tabs)}

@@ -4,7 +4,7 @@ A page belongs to the tab whose address is the longest prefix of its own, so tha
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection
@@ -14,6 +14,7 @@ from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from annotation.access.permissions import Scope, SiteScope
+from annotation.access.readable import action_of
 from annotation.models import Role
 from annotation.work.threads.selectors import count_unread
 from corpus.models import Collection
@@ -57,7 +58,11 @@ WORK = (
     Entry("replies", _("Replies"), (Tab("replies", _("Replies")),), Role.ANNOTATOR),
 )
 ADMIN = (
-    Entry("overview", _("Overview"), (Tab("collection", _("Overview"), ("statistics/", "inbox/", "judge-by-hand/")),)),
+    Entry(
+        "overview",
+        _("Overview"),
+        (Tab("collection", _("Overview"), ("statistics/", "inbox/", "share/", "judge-by-hand/")),),
+    ),
     Entry("data", _("Data"), (Tab("pairs", _("Pairs")), Tab("import", _("Import")))),
     Entry(
         "judging",
@@ -207,11 +212,11 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
         return {}
     collection = scope.collection
     work = [entry for entry in WORK if scope.may_judge and scope.role >= entry.role]
-    entries = [*ADMIN, LAB_ENTRY] if scope.may_admin else work
+    entries = list_readable(scope) if scope.may_read_results else work
     current, current_tab = _find_current(request.path, (*entries, *work, GEAR), collection)
     # The counts of the entries, by key, and the stored alpha of Quality, in one statement.
     with connection.cursor() as cursor:
-        cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": collection.pk, "many": MANY})
+        cursor.execute(COUNTS if scope.may_read_results else CONFLICTS, {"collection": collection.pk, "many": MANY})
         *row, has_comparisons = cursor.fetchone() or (False,)
     keys = ("adjudicate", "data", "judging", "people", "train", "benchmark", "quality", "disabled_webhooks")
     counts: dict[str, float | None] = dict(zip(keys, row, strict=False))
@@ -241,9 +246,26 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
         "tabs": shown_tabs if len(shown_tabs) > 1 else [],
         "gear": [_show(tab, collection, current_tab) for tab in GEAR.tabs] if scope.may_admin else [],
         "work": [_show(entry.tabs[0], collection, current_tab) for entry in work],
-        "disabled_webhooks": counts.get("disabled_webhooks", 0),
+        "disabled_webhooks": counts.get("disabled_webhooks", 0) if scope.may_admin else 0,
         "judge": _show(WORK[0].tabs[0], collection) if scope.may_admin and scope.may_judge and not at_work else None,
     }
+
+
+def list_readable(scope: Scope) -> list[Entry]:
+    """Return the entries of an admin, or of a viewer: those of admins, with the tabs that viewers may open."""
+    if scope.may_admin:
+        return [*ADMIN, LAB_ENTRY]
+    entries = [
+        (entry, tuple(tab for tab in entry.tabs if may_open(scope, address_of(tab, scope.collection))))
+        for entry in ADMIN
+    ]
+    return [replace(entry, tabs=tabs) for entry, tabs in entries if tabs]
+
+
+def may_open(scope: Scope, address: str) -> bool:
+    """Return whether the visitor may open an address of this site."""
+    action = action_of(address, "/", "GET")
+    return action is not None and scope.may_on_site(action)
 
 
 def lab_groups(scope: Scope) -> list[tuple[Promise, list[Tab]]]:

@@ -209,6 +209,8 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_RATE_LIMITS = {
     "login": "300/m/ip",
     "login_failed": "60/m/ip,5/5m/key",
+    # Reading a page by its link needs no account, and each opening computes the page.
+    "shared_page": "120/m/ip",
     # Just as many may choose a password by their links, which cannot be guessed.
     "reset_password_from_key": "300/m/ip",
 }

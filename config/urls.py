@@ -6,11 +6,13 @@ from config.backups import views as backups
 from config.finding import find, find_on_site
 from config.hub.views import hub_token, push_to_hub
 from config.lab import lab
+from config.sharing import shared_page
 
 handler500 = "config.unavailability.server_error"
 
 urlpatterns = [
     path("c/<slug:name>/lab/", lab, name="lab"),
+    path("shared/<str:token>/", shared_page, name="shared_page"),
     path("find/", find_on_site, name="find_on_site"),
     path("c/<slug:name>/find/", find, name="find"),
     path("c/<slug:name>/exports/<int:number>/push/", push_to_hub, {"kind": "dataset"}, name="push_export"),

@@ -16,9 +16,15 @@ from django.utils.module_loading import import_string
 from corpus.models import Assessor, Collection
 
 # The action of a view decides who may see it, by the table in annotation/access/permissions.py.
-Action = Literal["public", "site", "own-site", "own", "member", "judge", "answer", "adjudicate", "admin"]
+Action = Literal["public", "site", "own-site", "own", "member", "judge", "answer", "adjudicate", "results", "admin"]
 
 View = Callable[..., HttpResponseBase]
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def needed_action(name: Action, method: str | None) -> Action:
+    """Return what a request needs: whoever may only read results may send nothing to their pages."""
+    return "admin" if name == "results" and method not in SAFE_METHODS else name
 
 
 class Person(Protocol):

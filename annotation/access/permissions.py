@@ -9,6 +9,8 @@
 | judge       | members from annotator up                                                 |
 | answer      | members from adjudicator up, and owners                                   |
 | adjudicate  | members from adjudicator up, and owners who are members                   |
+| results     | viewers and admins of the collection, and owners; other methods than GET  |
+|             | and HEAD only admins and owners                                           |
 | admin       | admins of the collection, and owners                                      |
 | own         | owners of the site, on a page of the collection                           |
 
@@ -35,18 +37,20 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access import unsent_forms
 from annotation.access.languages import speak_to
+from annotation.access.readable import keep_readable
 from annotation.models import Membership, Role, User
-from corpus.access import Action, View
+from corpus.access import Action, View, needed_action
 from corpus.models import Collection
 
-# The lowest role for each action in a collection.
-SMALLEST: dict[Action, Role] = {
-    "member": Role.ANNOTATOR,
-    "judge": Role.ANNOTATOR,
-    "answer": Role.ADJUDICATOR,
-    "adjudicate": Role.ADJUDICATOR,
-    "admin": Role.ADMIN,
-    "own": Role.ADMIN,
+# The roles for each action in a collection; a refusal names the first.
+ALLOWED: dict[Action, tuple[Role, ...]] = {
+    "member": tuple(Role),
+    "judge": (Role.ANNOTATOR, Role.ADJUDICATOR, Role.ADMIN),
+    "answer": (Role.ADJUDICATOR, Role.ADMIN),
+    "adjudicate": (Role.ADJUDICATOR, Role.ADMIN),
+    "results": (Role.ADMIN, Role.VIEWER),
+    "admin": (Role.ADMIN,),
+    "own": (Role.ADMIN,),
 }
 
 # Actions that store a grade. They need a membership, because each grade belongs to its assessor.
@@ -87,7 +91,13 @@ class Scope:
         """Return whether the user may do the action in this collection."""
         if action in AS_MEMBER and self.membership is None:
             return False
-        return self.role >= SMALLEST[action] and (action != "own" or self.user.is_owner)
+        return self.role in ALLOWED[action] and (action != "own" or self.user.is_owner)
+
+    def may_on_site(self, action: Action) -> bool:
+        """Return whether the user may do the action on a page of the site, or of this collection."""
+        if action in ALLOWED:
+            return self.may(action)
+        return action in ("public", "site") or self.user.is_owner
 
     @property
     def may_admin(self) -> bool:
@@ -95,14 +105,19 @@ class Scope:
         return self.role >= Role.ADMIN
 
     @property
+    def may_read_results(self) -> bool:
+        """Return whether the user may see the results of this collection, as admins and viewers do."""
+        return self.role in ALLOWED["results"]
+
+    @property
     def may_judge(self) -> bool:
-        """Return whether the user is a member, under whose assessor grades are stored."""
-        return self.membership is not None
+        """Return whether the user is a member under whose assessor grades are stored, which viewers are not."""
+        return self.may("judge")
 
     @property
     def may_adjudicate(self) -> bool:
         """Return whether the user may resolve conflicts of this collection."""
-        return self.membership is not None and self.role >= Role.ADJUDICATOR
+        return self.may("adjudicate")
 
     @property
     def member(self) -> Membership:
@@ -131,11 +146,14 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
 
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            scope = scope_of(request, name, kwargs)
+            needed = needed_action(name, request.method)
+            scope = scope_of(request, needed, kwargs)
             if scope is None:
                 return redirect_to_sign_in(request)
             request.scope = scope  # type: ignore[attr-defined]  # error pages show the same navigation
             response = view(request, scope, *args, **kwargs)
+            if isinstance(scope, Scope) and scope.role == Role.VIEWER:
+                _hide_controls(request, scope, response)
             # Out of every cache, the browser's too: a shared computer shows nothing after sign-out.
             if name != "public" and not response.has_header("Cache-Control"):
                 patch_cache_control(response, private=True, no_store=True)
@@ -145,6 +163,13 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
         return guarded
 
     return decorate
+
+
+def _hide_controls(request: HttpRequest, scope: Scope, response: HttpResponseBase) -> None:
+    """Take out of a viewer's page the forms and links that they cannot use."""
+    if isinstance(response, HttpResponse) and response.headers.get("Content-Type", "").startswith("text/html"):
+        page = keep_readable(response.text, scope.may_on_site, request.path)
+        response.content = page.encode()
 
 
 def administered_collections(user: User) -> QuerySet[Collection]:
@@ -171,7 +196,7 @@ def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> Publ
         speak_to(user, request)
         if request.method == "POST":
             unsent_forms.forget_sent(request)
-    if name in SMALLEST:
+    if name in ALLOWED:
         collection = kwargs.pop("name")
         return None if user is None else collection_scope(user, name, collection)
     if name == "public":
@@ -207,9 +232,9 @@ def collection_scope(user: User, name: Action, collection: str) -> Scope:
         if collection_row is None:
             raise Http404(_("Collection not found."))
         scope = Scope(user, collection_row, None, Role.ADMIN)
-    if scope.role < SMALLEST[name]:
+    if scope.role not in ALLOWED[name]:
         message = _("This requires the role %(role)s; your role here is %(yours)s.")
-        raise PermissionDenied(message % {"role": SMALLEST[name].label, "yours": scope.role.label})
+        raise PermissionDenied(message % {"role": ALLOWED[name][0].label, "yours": scope.role.label})
     if name == "own":
         require_owner(user)
     if name in AS_MEMBER and membership is None:

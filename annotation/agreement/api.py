@@ -8,15 +8,15 @@ from ninja import Field, Query, Router, Schema
 from ninja.decorators import decorate_view
 
 from annotation.access.audit_log.recording import record
+from annotation.access.permissions import Scope
 from annotation.agreement import aggregates, cached_results
-from annotation.agreement.grade_matrix import Population, choose_assessors, known_assessors
+from annotation.agreement.grade_matrix import KnownAssessor, Population, choose_assessors, visible_assessors
 from annotation.agreement.page import AgreementFilters, send_csv
 from annotation.agreement.report import agreement_report, build_json_document
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.problems import RequestBody
 from corpus.errors import BadInput
-from corpus.models import Collection
 
 router = Router(tags=["results"])
 CSV: dict[str, Any] = {
@@ -52,11 +52,11 @@ class MeasuredOut(Schema):
     done: bool
 
 
-@router.get("/collections/{slug:name}/agreement", auth=may("admin"), response=ContractDocument)
+@router.get("/collections/{slug:name}/agreement", auth=may("results"), response=ContractDocument)
 def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -> Any:
     """Measure how far assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
-    collection = scope_of(request).collection
-    assessors = _filters_of(collection, asked).chosen
+    scope = scope_of(request)
+    collection, assessors = scope.collection, _filters_of(scope, asked)[0].chosen
     # Measuring would take minutes and block a process of the web server.
     if cached_results.is_large(collection, assessors):
         raise BadInput(_("So many grades are measured by a worker: ask for it, and read the table when it is done"))
@@ -72,28 +72,31 @@ def measure_agreement(request: HttpRequest, name: str, body: AssessorsIn) -> Any
     """Measure agreement and keep it for the table: by a worker where one lives. Only large collections need it."""
     scope = scope_of(request)
     # Checked before the entry in the audit log, which no transaction would roll back without an idempotency key.
-    filters = _filters_of(scope.collection, body)
+    filters, _assessors = _filters_of(scope, body)
     record(scope, "statistics.asked")
     return {"done": cached_results.refresh(scope.collection, filters)}
 
 
-@router.get("/collections/{slug:name}/agreement.csv", auth=may("admin"), openapi_extra=CSV)
+@router.get("/collections/{slug:name}/agreement.csv", auth=may("results"), openapi_extra=CSV)
 def read_agreement_table(request: HttpRequest, name: str, asked: Query[AssessorsIn]) -> Any:
     """Download every two assessors with all measures and their intervals as a table."""
-    collection = scope_of(request).collection
-    filters = _filters_of(collection, asked)
-    figures = cached_results.get_figures(collection, filters, known_assessors(collection))
+    scope = scope_of(request)
+    filters, assessors = _filters_of(scope, asked)
+    figures = cached_results.get_figures(scope.collection, filters, assessors)
     if figures.report is None:
         raise BadInput(figures.failure or _("Not measured yet: request the measurement, then read the table"))
     return send_csv(figures.report)
 
 
-def _filters_of(collection: Collection, query: AssessorsIn) -> AgreementFilters:
-    """Return the filters of the agreement page for a query, so that both share stored figures. Raises BadInput."""
+def _filters_of(scope: Scope, query: AssessorsIn) -> tuple[AgreementFilters, list[KnownAssessor]]:
+    """Return the filters of the agreement page for a query, so that both share stored figures, and all assessors.
+
+    Raises BadInput.
+    """
+    collection = scope.collection
     if query.binarize is not None and query.binarize > collection.grades:
         raise BadInput(_("binarize: this collection has grades from 0 to %(grades)s") % {"grades": collection.grades})
-    assessors = choose_assessors(
-        known_assessors(collection), names=query.assessors, people=query.people, judges=query.judges
-    )
+    assessors = visible_assessors(collection, hides_people=not scope.may_admin)
+    selected = choose_assessors(assessors, names=query.assessors, people=query.people, judges=query.judges)
     everybody = not (query.assessors or query.people or query.judges)
-    return AgreementFilters(tuple(assessors), query.population, "kappa", query.binarize, everybody)
+    return AgreementFilters(tuple(selected), query.population, "kappa", query.binarize, everybody), assessors

@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
+from annotation.access.hidden_names import PEOPLE, number_people
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Judgment
@@ -53,7 +54,6 @@ Kind = Assessor.Kind
 SAMPLES = 1_024  # More than a judge has votes on a panel.
 # Reasons of items that measure a person and not a pair, whose judgments are left out.
 APART = ("check", "repeat", "qualification")
-PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
 JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
 BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
 
@@ -87,6 +87,17 @@ class GradeMatrix:
     def counts(self) -> list[int]:
         """Return the number of pairs that each assessor graded."""
         return [int(n) for n in (self.grades != MISSING).sum(axis=1)]
+
+
+def visible_assessors(collection: Collection, *, hides_people: bool) -> list[KnownAssessor]:
+    """Return the known assessors; people have a number in place of their name where the reader may not know it."""
+    assessors = known_assessors(collection)
+    if not hides_people:
+        return assessors
+    numbers = number_people(collection)
+    return [
+        replace(assessor, name=numbers[assessor.id]) if assessor.kind in PEOPLE else assessor for assessor in assessors
+    ]
 
 
 def known_assessors(collection: Collection) -> list[KnownAssessor]:

@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.grade_matrix import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessor, Population, choose_assessors
+from annotation.access.hidden_names import PEOPLE
+from annotation.agreement.grade_matrix import BY_NAME_ONLY, JUDGES, KnownAssessor, Population, choose_assessors
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.report import AgreementReport, describe_copies
 from charts import Chart

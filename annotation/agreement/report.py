@@ -8,9 +8,9 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
+from annotation.access.hidden_names import PEOPLE
 from annotation.agreement.grade_matrix import (
     JUDGES,
-    PEOPLE,
     GradeMatrix,
     KnownAssessor,
     Population,

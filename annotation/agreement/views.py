@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
 from annotation.agreement import cached_results, page
-from annotation.agreement.grade_matrix import known_assessors
+from annotation.agreement.grade_matrix import known_assessors, visible_assessors
 from annotation.agreement.measures import MANY
 from annotation.agreement.report import mixed_prompts, mixed_votes, shared_errors
 from charts import Chart
@@ -30,7 +30,7 @@ def quality_address(collection: Collection, section: str, query: str = "") -> st
 
 def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, object], Chart | None]:
     """Return the context of the agreement section, and its heat map for saving."""
-    assessors = known_assessors(scope.collection)
+    assessors = visible_assessors(scope.collection, hides_people=not scope.may_admin)
     filters = page.read_filters(request.GET, scope.collection, assessors)
     figures = cached_results.get_figures(scope.collection, filters, assessors)
     report = figures.report
@@ -99,11 +99,11 @@ def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
     return page_of_filters
 
 
-@action("admin")
+@action("results")
 @require_GET
 def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Download the couples of assessors with all measures as a table."""
-    assessors = known_assessors(scope.collection)
+    assessors = visible_assessors(scope.collection, hides_people=not scope.may_admin)
     filters = page.read_filters(request.GET, scope.collection, assessors)
     figures = cached_results.get_figures(scope.collection, filters, assessors)
     if figures.report is None:

@@ -12,8 +12,7 @@ from pydantic import create_model
 
 from actions.services import Actor
 from annotation.data.pair_filters import NAMES as TITLES
-from annotation.data.pair_filters import PairFilters
-from annotation.data.pairs import get_campaign, matching_pairs
+from annotation.data.pairs import get_campaign, matching_pairs, read_filters
 from annotation.work.settings import guidelines, services
 from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
@@ -113,14 +112,14 @@ class SettingsOut(Schema):
     guidelines_version: int
 
 
-@router.get("/collections/{slug:name}/queries", auth=may("admin"), response=Page[QueryOut])
+@router.get("/collections/{slug:name}/queries", auth=may("results"), response=Page[QueryOut])
 def list_queries(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the queries in their current versions."""
     rows = Query.objects.filter(collection=scope_of(request).collection, is_current=True)
     return page_of(rows, after, limit, lambda row: _show_text(row, QueryOut))
 
 
-@router.get("/collections/{slug:name}/documents", auth=may("admin"), response=Page[DocumentOut])
+@router.get("/collections/{slug:name}/documents", auth=may("results"), response=Page[DocumentOut])
 def list_documents(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the documents in their current versions."""
     rows = Document.objects.filter(collection=scope_of(request).collection, is_current=True)
@@ -132,7 +131,7 @@ def _show_text(row: Query | Document, schema: type[Schema]) -> dict[str, Any]:
     return fields | {name: getattr(row, name) for name in schema.model_fields if name not in fields}
 
 
-@router.get("/collections/{slug:name}/pairs", auth=may("admin"), response=Page[PairOut])
+@router.get("/collections/{slug:name}/pairs", auth=may("results"), response=Page[PairOut])
 def list_pairs(
     request: HttpRequest,
     name: str,
@@ -141,15 +140,15 @@ def list_pairs(
     limit: Limit = 100,
 ) -> Any:
     """List the pairs with their labels; with filters, the pairs that the table of pairs shows with them."""
-    rows, collection = _pairs(request), scope_of(request).collection
-    table = PairFilters.read(filters.model_dump())
+    rows, scope = _pairs(request), scope_of(request)
+    collection, table = scope.collection, read_filters(scope, filters.model_dump())
     if table.is_set:
         matches = matching_pairs(collection, table, campaign=get_campaign(collection, table.campaign))
         rows = rows.filter(pk__in=matches.order_by().values("pk"))
     return page_of(rows, after, limit, _show_pair)
 
 
-@router.get("/collections/{slug:name}/pairs/{number}", auth=may("admin"), response=PairOut)
+@router.get("/collections/{slug:name}/pairs/{number}", auth=may("results"), response=PairOut)
 def read_pair(request: HttpRequest, name: str, number: int) -> Any:
     """Read one pair with its label."""
     return _show_pair(find_row(_pairs(request), number, _("Pair not found.")))

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.access.hidden_names import number_people
 from annotation.models import Assignment
 from annotation.work.judging.debates import debate_of, text_of
 from annotation.work.judging.document import document_html, formatted_answers
@@ -17,8 +18,11 @@ from judges.campaigns.selectors import AttemptView
 from judges.models import Attempt, Campaign
 
 
-def load_pair_detail(pair: Pair) -> dict[str, Any]:
-    """Load the data of the page about a pair, for admins only, in a fixed number of statements."""
+def load_pair_detail(pair: Pair, *, hides_people: bool) -> dict[str, Any]:
+    """Load the data of the page about a pair, for admins and viewers, in a fixed number of statements.
+
+    `hides_people`: people have a number in place of their name.
+    """
     document, collection = pair.document, pair.document.collection
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
     # A campaign that was cancelled before it reached the pair says nothing about it.
@@ -38,6 +42,12 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     assignments = list(
         Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item").order_by("lent_at")
     )
+    if hides_people:
+        numbers = number_people(collection)
+        for judgment in judgments:
+            judgment.assessor.name = numbers.get(judgment.assessor_id, judgment.assessor.name)
+        for assignment in assignments:
+            assignment.membership.user.username = numbers[assignment.membership.assessor_id]
     name, version = document.external_id, document.version
     windows = {row.campaign_id: row.window for row in work}
     costs = [view.attempt.cost for view in attempts if not view.attempt.cached]
@@ -51,7 +61,8 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "attempts": attempts,
         "judgments": judgments,
         "assignments": assignments,
-        "threads": list_threads(assignments),  # What annotators wrote about it, with the answers.
+        # What annotators wrote about it, with the answers: between them and admins.
+        "threads": [] if hides_people else list_threads(assignments),
         # Contributions and evidence written about the pair, the newest first.
         "targets": list(pair.targets.select_related("withdrawn_by").order_by("-version")),
         # Characters of the document, where judges see only a part of it.

@@ -12,10 +12,11 @@ from django.db.models.functions import Left
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.access.permissions import Scope
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.data.pair_filters import USUAL, PairFilters, choose_columns, describe_route
 from annotation.data.pair_order import FIRST_PAGE, PageKey, list_keys
-from annotation.models import Assignment, User
+from annotation.models import Assignment
 from annotation.models.threads import Thread
 from annotation.quality.policies.cells import of_cell
 from annotation.work.queue.skipped import skipped_by_all
@@ -118,9 +119,16 @@ def get_campaign(collection: Collection, number: str) -> Campaign | None:
     return numbered_or_404(Campaign.objects, collection, number, _("Campaign not found.")) if number else None
 
 
-def columns_of(user: User) -> list[str]:
+def columns_of(scope: Scope) -> list[str]:
     """Return the columns that a person sees in the table beside query and document."""
-    return choose_columns(user.display.get("pair_columns", USUAL))
+    columns = choose_columns(scope.user.display.get("pair_columns", USUAL))
+    return columns if scope.may_admin else [column for column in columns if column != "people"]
+
+
+def read_filters(scope: Scope, parameters: Any) -> PairFilters:
+    """Read the filters that a reader may use from a query string."""
+    filters = PairFilters.read(parameters)
+    return filters if scope.may_admin else filters.without_people()
 
 
 def list_choices(collection: Collection, campaign: Campaign | None) -> dict[str, list[tuple[str, str]]]:

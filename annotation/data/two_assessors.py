@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.cached_results import get_figures
-from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix, options_of
+from annotation.agreement.grade_matrix import choose_assessors, load_grade_matrix, options_of, visible_assessors
 from annotation.agreement.measures import Pairwise
 from annotation.agreement.page import MEASURES, POPULATIONS, AgreementFilters, format_statistic
 from annotation.agreement.report import AgreementReport, agreement_report, describe_copies
@@ -21,16 +21,18 @@ from corpus.labels import name_grade
 from corpus.models import Collection
 
 
-def compare_assessors(collection: Collection, filters: PairFilters, number: str | None = None) -> dict[str, Any]:
+def compare_assessors(
+    collection: Collection, filters: PairFilters, number: str | None = None, *, hides_people: bool = False
+) -> dict[str, Any]:
     """Measure how the two assessors that `filters` names agree; its `cell` says on which grades (grade_matrix).
 
-    `number`: the page of the list of pairs.
+    `number`: the page of the list of pairs; `hides_people`: people have a number in place of their name.
     Raises BadInput for an unknown assessor, or the same one twice.
     """
     if filters.a == filters.b:
         raise BadInput(_("%(a)s: an assessor cannot be compared with themself; name two") % {"a": filters.a})
     kind, binarize, population = options_of(filters.cell or "disagree")
-    assessors = known_assessors(collection)
+    assessors = visible_assessors(collection, hides_people=hides_people)
     couple = [choose_assessors(assessors, names=[name])[0] for name in (filters.a, filters.b)]
     everybody = AgreementFilters(tuple(choose_assessors(assessors)), population, "kappa", binarize, everybody=True)
     shared = _find_couple(get_figures(collection, everybody, assessors).report, filters.a, filters.b)

@@ -29,7 +29,7 @@ from corpus.numbered import numbered_or_404
 from store.downloads import send_file
 
 
-@action("admin")
+@action("results")
 @require_GET
 def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the counts of the collection, and the outcomes of its candidates by round."""
@@ -37,7 +37,7 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "exports/statistics.html", context)
 
 
-@action("admin")
+@action("results")
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the exports and the form for a new one.

@@ -1,4 +1,4 @@
-"""Comparisons of two documents of a query: sets, who is asked, preferences, and jobs of judges; pushes to a hub; answers to comments and flags."""
+"""Comparisons of two documents of a query: sets, who is asked, preferences, and jobs of judges; pushes to a hub; answers to comments and flags; viewers; shared pages."""
 
 from pathlib import Path
 
@@ -251,5 +251,32 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name='judgedcomparison',
             trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'Cannot truncate table %: it is append-only', TG_TABLE_NAME;", hash='712f67a12948bf0fcab86c327338ffda4755f0fd', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_ceffd', table='annotation_judgedcomparison', when='BEFORE')),
+        ),
+        migrations.AlterField(
+            model_name='invitation',
+            name='role',
+            field=models.PositiveSmallIntegerField(choices=[(0, 'viewer'), (1, 'annotator'), (2, 'adjudicator'), (3, 'admin')], null=True),
+        ),
+        migrations.AlterField(
+            model_name='membership',
+            name='role',
+            field=models.PositiveSmallIntegerField(choices=[(0, 'viewer'), (1, 'annotator'), (2, 'adjudicator'), (3, 'admin')]),
+        ),
+        migrations.CreateModel(
+            name='ShareLink',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('page', models.CharField(choices=[('overview', 'Overview'), ('leaderboard', 'Leaderboard'), ('report', 'Report')], max_length=20)),
+                ('report', models.PositiveIntegerField(help_text='Number of the report; null: the newest one.', null=True)),
+                ('title', models.CharField(blank=True, help_text="Heading of the page; empty: the page's name.", max_length=200)),
+                ('digest', models.CharField(help_text='SHA-256 of the token, in hexadecimal digits.', max_length=64, unique=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('expires_at', models.DateTimeField()),
+                ('revoked_at', models.DateTimeField(null=True)),
+                ('opened', models.PositiveIntegerField(db_default=0, default=0, help_text='How often the page was opened.')),
+                ('last_opened_at', models.DateTimeField(null=True)),
+                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='share_links', to='corpus.collection')),
+                ('made_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
         ),
     ]

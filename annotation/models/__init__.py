@@ -54,8 +54,9 @@ class User(AbstractUser):
 
 
 class Role(models.IntegerChoices):
-    """Roles in a collection; each includes the permissions of those before."""
+    """Roles in a collection. Viewers only read results; each later role includes the permissions of those between."""
 
+    VIEWER = 0, gettext_lazy("viewer")
     ANNOTATOR = 1, gettext_lazy("annotator")
     ADJUDICATOR = 2, gettext_lazy("adjudicator")
     ADMIN = 3, gettext_lazy("admin")

@@ -197,7 +197,7 @@ def _find_invitation(request: HttpRequest, number: int) -> Invitation:
 def _show_invitation(request: HttpRequest, row: Invitation) -> dict[str, Any]:
     return {
         "number": row.pk,
-        "role": Role(row.role or Role.ANNOTATOR).name.lower(),
+        "role": Role(Role.ANNOTATOR if row.role is None else row.role).name.lower(),
         "note": row.note,
         "link": invitation_link(request, row),
         "limit": row.limit,

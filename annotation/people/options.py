@@ -18,7 +18,7 @@ from annotation.people.accounts.invitations import is_mail_address
 AT_ONCE = 200
 NAME_LENGTH = 200
 LINK_DAYS = 365
-RoleName = Literal["annotator", "adjudicator", "admin"]
+RoleName = Literal["viewer", "annotator", "adjudicator", "admin"]
 
 
 class RoleOptions(Options):

@@ -177,7 +177,7 @@ def set_member_role(request: HttpRequest, scope: Scope, member: int) -> HttpResp
     """Change a member's role; a lower role needs the field `confirm`."""
     row, new_role = scope.find_member(member), request.POST.get("role", "")
     if new_role not in map(str, Role.values):
-        return _render_member(request, scope, row, problem=_("Choose one of the three roles."))
+        return _render_member(request, scope, row, problem=_("Choose one of the roles."))
     before, after = Role(row.role), Role(int(new_role))
     if problem := members.explain_lockout(scope.user, row, after):
         return _render_member(request, scope, row, problem=problem)

@@ -75,7 +75,7 @@ class LeaderboardOut(Schema):
     systems: list[SystemOut]
 
 
-@router.get(f"{COLLECTION_PATH}/leaderboard", auth=may("admin"), response=LeaderboardOut)
+@router.get(f"{COLLECTION_PATH}/leaderboard", auth=may("results"), response=LeaderboardOut)
 def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> Any:
     """Read the leaderboard by a measure; nothing is computed."""
     if measure not in RANKING:
@@ -116,7 +116,7 @@ def _show_report(row: Report) -> dict[str, Any]:
     return {"number": row.number, "result": row.result or {}, **{name: getattr(row, name) for name in fields}}
 
 
-@router.get(f"{COLLECTION_PATH}/reports", auth=may("admin"), response=Page[ReportOut])
+@router.get(f"{COLLECTION_PATH}/reports", auth=may("results"), response=Page[ReportOut])
 def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the benchmark reports."""
     return page_of(Report.objects.filter(collection=scope_of(request).collection), after, limit, _show_report)
@@ -125,7 +125,7 @@ def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 operation(router, services.ask_report, "POST", "/reports", response=ReportOut, show=_show_report)
 
 
-@router.get(f"{COLLECTION_PATH}/reports/{{number}}", auth=may("admin"), response=ReportOut)
+@router.get(f"{COLLECTION_PATH}/reports/{{number}}", auth=may("results"), response=ReportOut)
 def read_report(request: HttpRequest, name: str, number: int) -> Any:
     """Read a benchmark report with its measures."""
     return _show_report(numbered_or_404(Report.objects, scope_of(request).collection, number, _("Report not found.")))

@@ -27,7 +27,7 @@ from benchmark.report.systems.chosen import StoredReport, complete_figures
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.errors import BadInput
-from corpus.models import Query
+from corpus.models import Collection, Query
 from corpus.numbered import numbered_or_404
 from jobs.models import JobState
 
@@ -51,7 +51,7 @@ class FollowingForm(forms.Form):
         return self.by_key[self.cleaned_data["original"]], self.by_key[self.cleaned_data["changed"]]
 
 
-@action("admin")
+@action("results")
 @require_GET
 def leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the leaderboard of ready runs by the newest qrels. HTMX polls while something is computed."""
@@ -59,19 +59,23 @@ def leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    state = boards.load_leaderboard(scope.collection)
-    parameters = {name: request.GET.get(name, "") for name in ("measure", "sort")}
-    board = boards.build_leaderboard(state.stored, **parameters) if state.stored else None
-    context = {
+    context = show_leaderboard(scope.collection, **{name: request.GET.get(name, "") for name in ("measure", "sort")})
+    files = [context["board"]["table"]] if context["board"] else []
+    news: dict[str, Any] = {"news": "benchmark/_leaderboard.html", "is_over": not context["state"].is_moving}
+    return answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, **news)
+
+
+def show_leaderboard(collection: Collection, **parameters: str) -> dict[str, Any]:
+    """Return the context of the leaderboard by a `measure`, in the order of a column (`sort`); empty: as it comes."""
+    state = boards.load_leaderboard(collection)
+    names = {name: parameters.get(name, "") for name in ("measure", "sort")}
+    return {
         "state": state,
-        "board": board,
-        "next": chosen.next_step(scope.collection, state.runs, state.stored),
-        "asked": urlencode({name: value for name, value in parameters.items() if value}),
+        "board": boards.build_leaderboard(state.stored, **names) if state.stored else None,
+        "next": chosen.next_step(collection, state.runs, state.stored),
+        "asked": urlencode({name: value for name, value in names.items() if value}),
         "unattended": chosen.is_unattended(state.current, *state.in_progress),
     }
-    files = [board["table"]] if board else []
-    news: dict[str, Any] = {"news": "benchmark/_leaderboard.html", "is_over": not state.is_moving}
-    return answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, **news)
 
 
 @action("admin")
@@ -88,7 +92,7 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
     return redirect("hole_fillings" if "bounds" in request.POST else "benchmark", scope.collection.name)
 
 
-@action("admin")
+@action("results")
 @require_GET
 def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Compare two runs by query: `a` and `b`, or the two selected on the leaderboard (`run`)."""
@@ -117,14 +121,14 @@ def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     return answer_page(request, scope, "benchmark/compare.html", context, **files)
 
 
-@action("admin")
+@action("results")
 @require_GET
 def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the newest report, or the form for the first one."""
     return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True))
 
 
-@action("admin")
+@action("results")
 @require_GET
 def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
     """Show one report; HTMX polls it while it is computed."""
@@ -134,12 +138,9 @@ def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpRespons
 
 def _render_page(request: HttpRequest, scope: AccessScope, report: Report | None) -> HttpResponse:
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
-    stored = chosen.stored_report(report, runs)
-    page = show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
-    form = _form_of(scope, runs, versions, report)
-    context: dict[str, Any] = {"stored": stored, "shown": page, "form": form, "versions": versions}
-    context |= {"left_out": list_left_out(stored) if stored and page else []}
-    context |= {"unattended": chosen.is_unattended(report), "following": None}
+    context: dict[str, Any] = read_report(report, runs, request.GET.get("measure", ""))
+    stored, page = context["stored"], context["shown"]
+    context |= {"form": _form_of(scope, runs, versions, report), "versions": versions, "following": None}
     # The p-MRR of two runs, where the later qrels are of changed instructions.
     is_submitted = "changed" in request.GET
     context["follow"] = follow = FollowingForm(request.GET if is_submitted else None, runs=runs)
@@ -211,6 +212,14 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 def _address_of(report: Report) -> str:
     return reverse("report", args=[report.collection.name, report.number])
+
+
+def read_report(report: Report | None, runs: list[Run], measure: str = "") -> dict[str, Any]:
+    """Return the context of a report's figures by a measure."""
+    stored = chosen.stored_report(report, runs)
+    page = show_report(stored, measure) if stored and stored.is_ready else None
+    left_out = list_left_out(stored) if stored and page else []
+    return {"stored": stored, "shown": page, "left_out": left_out, "unattended": chosen.is_unattended(report)}
 
 
 def list_left_out(stored: StoredReport) -> list[tuple[Qrels, list[Query], int]]:

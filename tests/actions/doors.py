@@ -9,6 +9,7 @@ from annotation.data.imports import importing
 from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.exports import services as exports
 from annotation.home.judge_setup import services as models
+from annotation.home.sharing import services as sharing
 from annotation.quality.label_quality import services as audits
 from annotation.work.comparing import services as comparing
 from annotation.work.comparing.by_judges.judging import COMPARISON_JUDGINGS
@@ -88,4 +89,5 @@ DOORS: dict[Callable[..., Any], Doors] = {
     threads.answer_thread: Doors(operation="POST /collections/{slug:name}/replies/{item}/{number}"),
     bulk.run_act: Doors(operation="POST /collections/{slug:name}/pair-acts/{number}/run"),
     curves.start_curve: Doors(command="learning_curve"),
+    sharing.share_page: Doors(operation="POST /collections/{slug:name}/share-links"),
 }

@@ -46,6 +46,7 @@ OBJECTS = {
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
     "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),
     "webhook": ObjectKind(_("Webhook %(key)s"), "api.Webhook", "webhook", "webhook"),
+    "share.link": ObjectKind(_("Shared link %(key)s"), "annotation.ShareLink", "share_links", by="pk", anchor="link-"),
     "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report"),
 }
 PAGES = {

@@ -32,6 +32,8 @@ ACTS = {
     "provider.disconnected": _("disconnected a sign-in provider"),
     "token.made": _("created an access token"),
     "token.revoked": _("revoked an access token"),
+    "share.made": _("created a read-only link to a page"),
+    "share.revoked": _("revoked a read-only link to a page"),
     "webhook.made": _("created a webhook"),
     "webhook.changed": _("changed a webhook"),
     "webhook.secret": _("replaced the secret of a webhook"),
@@ -170,7 +172,7 @@ KINDS = {
         _("Quality control"),
         ("judgments", "checks", "arguments", "qualification", "consent", "gold", "study", "comparisons"),
     ),
-    "data": (_("Data and settings"), ("collection", "import", "settings", "aspects", "webhook", "backup")),
+    "data": (_("Data and settings"), ("collection", "import", "settings", "aspects", "share", "webhook", "backup")),
     "judges": (
         _("Judges and campaigns"),
         ("price", "judges", "panel", "judge", "campaign", "evidence", "canaries", "policies"),

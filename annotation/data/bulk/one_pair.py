@@ -27,7 +27,7 @@ ACTS = (BulkAct.Kind.LABEL, BulkAct.Kind.SEND)
 LONGEST_NOTE = 2000
 
 
-@action("admin")
+@action("results")
 @require_GET
 def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
     """Show one pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer.
@@ -106,7 +106,7 @@ def _render_pair(
     context = {
         "scope": scope,
         "pair": pair,
-        "evidence": load_pair_detail(pair),
+        "evidence": load_pair_detail(pair, hides_people=not scope.may_admin),
         "notes": pair.notes.select_related("written_by").order_by("pk"),
         "grades": range(scope.collection.grades + 1),
         "act": act,
@@ -117,7 +117,7 @@ def _render_pair(
     if changed:
         # The table beside the panel shows states of the campaign that its address names.
         query = QueryDict(urlsplit(request.headers.get("HX-Current-URL", "")).query)
-        filters, columns = PairFilters.read(query), listing.columns_of(scope.user)
+        filters, columns = PairFilters.read(query), listing.columns_of(scope)
         campaign = listing.get_campaign(scope.collection, filters.campaign)
         rows = listing.load_rows([pair.pk], scope.collection, campaign, requested_state=filters.state, columns=columns)
         context |= {"row": rows[0], "columns": columns}

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.data.bulk.queue_acts import move_back
-from annotation.models import Membership
+from annotation.models import Membership, Role
 from annotation.models.pair_table import BulkAct
 from annotation.work.queue.annotators import WorkLimits, closed, needs_qualification
 from corpus.collections.task_order import forget_watermarks
@@ -44,9 +44,14 @@ def list_choices(collection: Collection, pairs: list[int]) -> dict[str, tuple[st
 def may_get_pairs(member: Membership) -> bool:
     """Return whether pairs can be reserved for a member.
 
-    They must be active, not paused, before their deadline and, where that is asked, qualified.
+    They must be active and no viewer, not paused, before their deadline and, where that is asked, qualified.
     """
-    active = member.is_active and member.user.is_active and not WorkLimits.of(member).is_over()
+    active = (
+        member.is_active
+        and member.user.is_active
+        and member.role != Role.VIEWER
+        and not WorkLimits.of(member).is_over()
+    )
     return active and closed(member) in ("", "consent") and not needs_qualification(member)
 
 

@@ -30,7 +30,7 @@ from corpus.search import full_text
 from jobs.background import is_unfinished
 
 
-@action("admin")
+@action("results")
 @require_GET
 def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show a page of the table; the URL has its filters, order and key."""
@@ -39,7 +39,7 @@ def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, problem: str = "") -> HttpResponse:
     """Render the table of a query string. `problem`: why a form on the page was refused."""
-    filters = PairFilters.read(query)
+    filters = listing.read_filters(scope, query)
     campaign = listing.get_campaign(scope.collection, filters.campaign)
     # The page begins after or before a pair, by its id and sort value.
     key = PageKey()
@@ -47,7 +47,7 @@ def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, proble
         text = query.get(name, "")
         if text.isdecimal() and len(text) <= 18:
             key = PageKey(int(text), query.get("key", "")[:300], backwards=name == "before")
-    columns = listing.columns_of(scope.user)
+    columns = listing.columns_of(scope)
     try:
         page = listing.load_page(scope.collection, filters, campaign=campaign, key=key, columns=columns)
     except BadInput as error:
@@ -88,7 +88,7 @@ def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, proble
 @require_POST
 def set_columns(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show a column of the table to the person, or hide it, in every collection; HTMX gets the table."""
-    columns = choose_columns({request.POST.get("column", "")} ^ set(listing.columns_of(scope.user)))
+    columns = choose_columns({request.POST.get("column", "")} ^ set(listing.columns_of(scope)))
     scope.user.display = {**scope.user.display, "pair_columns": columns}
     User.objects.filter(pk=scope.user.pk).update(display=scope.user.display)
     if request.headers.get("HX-Request"):
@@ -111,7 +111,7 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
     return redirect("collection", scope.collection.name)
 
 
-@action("admin")
+@action("results")
 @require_GET
 @explain_failure
 def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -120,7 +120,9 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     if not (filters.a and filters.b):
         return redirect(quality_address(scope.collection, "agreement"))
     try:
-        comparison = crossing.compare_assessors(scope.collection, filters, request.GET.get("page"))
+        comparison = crossing.compare_assessors(
+            scope.collection, filters, request.GET.get("page"), hides_people=not scope.may_admin
+        )
     except BadInput as error:
         raise Http404(str(error)) from error
     if file := download(request, [comparison["chart"]]):

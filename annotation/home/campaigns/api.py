@@ -91,7 +91,7 @@ operation(router, start_judging, "POST", PATH, response=StartedOut, show=show_st
 estimate_operation(router, start_judging, estimate_campaign, PATH, response=EstimateOut, show=show_cost)
 
 
-@router.get(COLLECTION_PATH + PATH, auth=may("admin"), response=Page[CampaignOut])
+@router.get(COLLECTION_PATH + PATH, auth=may("results"), response=Page[CampaignOut])
 def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns, the oldest first."""
     # Without cost centres, which only account for another job's calls.
@@ -104,7 +104,7 @@ def _show_campaign(row: Any) -> dict[str, Any]:
     return {"number": row.number, **{name: getattr(row, name) for name in fields}}
 
 
-@router.get(f"{COLLECTION_PATH}{PATH}/{{number}}", auth=may("admin"), response=StatusOut)
+@router.get(f"{COLLECTION_PATH}{PATH}/{{number}}", auth=may("results"), response=StatusOut)
 def read_campaign(request: HttpRequest, name: str, number: int) -> Any:
     """Read the progress of a campaign."""
     collection = scope_of(request).collection

@@ -32,7 +32,7 @@ from judges.models import Campaign
 LIMITS = ("limit", "budget", "max_calls")
 
 
-@action("admin")
+@action("results")
 @require_GET
 def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
     """List the campaigns, the newest first, with the forms that start one."""

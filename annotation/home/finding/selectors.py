@@ -46,11 +46,15 @@ def find_accounts(typed: str) -> Group:
 
 
 def find_in_collection(scope: Scope, typed: str) -> list[Group]:
-    """Return what admins find in their collection; nothing for others, who cannot open the pages it is on."""
-    if not scope.may_admin:
+    """Return what admins and viewers find in their collection; nothing for others, who cannot open the pages it is on.
+
+    Viewers find no people.
+    """
+    if not scope.may_read_results:
         return []
     return [
-        _find_campaigns(scope, typed), _find_exports(scope, typed), _find_people(scope, typed),
+        _find_campaigns(scope, typed), _find_exports(scope, typed),
+        *([_find_people(scope, typed)] if scope.may_admin else []),
         _find_queries(scope, typed), _find_documents(scope, typed),
     ]  # fmt: skip
 

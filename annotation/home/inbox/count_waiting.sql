@@ -13,7 +13,7 @@ WITH campaigns AS (
         WHERE collection_id = :collection AND state = 'open' AND reason <> 'audit' LIMIT :many) i
 ), people AS (
     SELECT count(*) AS active FROM annotation_membership m JOIN annotation_user u ON u.id = m.user_id
-    WHERE m.collection_id = :collection AND m.is_active AND u.is_active AND m.paused_at IS NULL)
+    WHERE m.collection_id = :collection AND m.role > 0 AND m.is_active AND u.is_active AND m.paused_at IS NULL)
 SELECT (SELECT id FROM newest),
     (SELECT active FROM people),
     (SELECT count(*) FROM (SELECT FROM newest n JOIN judges_work w ON w.campaign_id = n.id AND w.state = 'pending'

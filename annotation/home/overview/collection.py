@@ -12,20 +12,20 @@ from django.utils.translation import ngettext
 from annotation.data.imports.candidate_sources import read_sources
 from annotation.home.inbox.attention import list_attention, read_open_work
 from annotation.home.inbox.selectors import list_ended
-from annotation.home.overview.overview import CollectionOverview
+from annotation.home.overview.overview import CollectionOverview, collection_overview
 from annotation.home.overview.promise import build_promise
 from annotation.models import User
 from annotation.quality.costs.labels import PerLabel
 from annotation.quality.costs.report import HumanCost, costs_by_audits
 from annotation.quality.label_quality.costs import campaign_costs
-from annotation.quality.label_quality.loading import LabelQuality
+from annotation.quality.label_quality.loading import LabelQuality, find_campaign, load_label_quality
 from annotation.quality.label_quality.records import Audits, Kappa, RouteQuality
 from annotation.quality.label_quality.statistics import StoredStatistics, labels_chart
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.importing.sources import describe_sources, has_one_search
 from corpus.models import Collection
 from judges.campaigns import selectors
-from judges.campaigns.pair_states import IMPORTED
+from judges.campaigns.pair_states import IMPORTED, recent_states
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
@@ -33,16 +33,41 @@ MOST_ROUTES = 6  # Routes in the chart, so that the page fits on one screen; the
 NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}  # Nodes that are no states of the list of pairs.
 
 
+def load_overview(
+    collection: Collection,
+    number: str = "",
+    user: User | None = None,
+    *,
+    judges: bool = False,
+    adjudicates: bool = False,
+) -> dict[str, Any]:
+    """Load the context of the Overview: of a campaign by its number, or of the whole collection.
+
+    `user`: the admin to whom it says what needs attention; `judges`, `adjudicates`: what they may do. Raises Http404.
+    """
+    selected = find_campaign(collection, number) if number else None
+    states = recent_states([collection.pk])[collection.pk]
+    status = (
+        selectors.campaign_status(collection, selected, by_judge=False)
+        if selected
+        else selectors.collection_status(collection, states, by_judge=False)
+    )
+    quality = load_label_quality(collection, selected, status)
+    overview = collection_overview(collection, selected, status, states)
+    board = build_dashboard(overview, quality, collection, user, judges=judges, adjudicates=adjudicates)
+    return {"board": board, "overview": overview, "status": overview.status}
+
+
 def build_dashboard(
     overview: CollectionOverview,
     quality: LabelQuality,
     collection: Collection,
-    user: User,
+    user: User | None,
     *,
     judges: bool,
     adjudicates: bool,
 ) -> dict[str, Any]:
-    """Build the Overview's context, except its counts. `judges`, `adjudicates`: what the reader may do."""
+    """Build the Overview's context, except its counts, with what needs attention for `user`, an admin."""
     campaign, status, stored = overview.campaign, overview.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status, overview.selected)
     open_work = read_open_work(collection)
@@ -76,8 +101,10 @@ def build_dashboard(
         of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
         per_label = of_judges if costs.hourly_rate is None else of_all
     return {
-        "attention": list_attention(collection, open_work, quality.statistics, judges=judges, adjudicates=adjudicates),
-        "ended": list_ended(collection, user, overview.at),
+        "attention": list_attention(collection, open_work, quality.statistics, judges=judges, adjudicates=adjudicates)
+        if user
+        else [],
+        "ended": list_ended(collection, user, overview.at) if user else [],
         "sources": describe_sources(sources),
         "has_one_search": has_one_search(sources),
         "quality": quality,

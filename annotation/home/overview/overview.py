@@ -21,25 +21,27 @@ NO_LABEL = frozenset({Item.Reason.AUDIT, Item.Reason.EVIDENCE})  # Conflicts of 
 
 
 def list_collection_cards(user: User) -> list[dict[str, Any]]:
-    """Return the cards of a user's collections; only admins and owners see progress."""
+    """Return the cards of a user's collections; only viewers, admins and owners see progress."""
     rows = user.memberships.filter(is_active=True).annotate(**judged_counts("assignments__"))
     memberships = {membership.collection_id: membership for membership in rows}
     collections = Collection.objects.order_by("name")
     if not user.is_owner:
         collections = collections.filter(pk__in=memberships)
-    administered = {
-        collection.pk for collection in collections if user.is_owner or memberships[collection.pk].role >= Role.ADMIN
+    readable = {
+        collection.pk
+        for collection in collections
+        if user.is_owner or memberships[collection.pk].role in (Role.VIEWER, Role.ADMIN)
     }
-    states, live = recent_states(administered), set()
-    if administered:
-        running = Campaign.judging.filter(collection__in=administered, state=Campaign.State.RUNNING)
+    states, live = recent_states(readable), set()
+    if readable:
+        running = Campaign.judging.filter(collection__in=readable, state=Campaign.State.RUNNING)
         live = set(running.values_list("collection", flat=True))
     return [
         {
             "collection": collection,
             "role": membership.get_role_display() if membership else "owner",
-            "may_judge": membership is not None,
-            "sees_all": collection.pk in administered,
+            "may_judge": membership is not None and (user.is_owner or membership.role != Role.VIEWER),
+            "sees_all": collection.pk in readable,
             "judged": membership.judged if membership else 0,  # type: ignore[attr-defined]  # annotated
             "states": states.get(collection.pk),
             "is_live": collection.pk in live,

@@ -16,17 +16,14 @@ from annotation.data.bulk.services import MOST, plan_act, run_act
 from annotation.data.forms import CollectionForm
 from annotation.data.imports.importing import import_files
 from annotation.data.imports.views import FilesForm
-from annotation.home.overview.collection import build_dashboard
-from annotation.home.overview.overview import collection_overview, list_collection_cards, own_work
+from annotation.home.overview.collection import load_overview
+from annotation.home.overview.overview import list_collection_cards, own_work
 from annotation.models import Role
 from annotation.people.accounts.members import add_member, first_pair_url
-from annotation.quality.label_quality.loading import find_campaign, load_label_quality
 from annotation.work.quality_control import onboarding
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Label, Pair
-from judges.campaigns.pair_states import recent_states
-from judges.campaigns.selectors import campaign_status, collection_status
 
 STOP_POLLING = 286  # HTMX stops polling at this status.
 
@@ -84,7 +81,7 @@ def judge_by_hand(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show a collection's home, which depends on the person's role."""
-    if scope.may_admin:
+    if scope.may_read_results:
         return _admin_home(request, scope)
     context = {"scope": scope, "own": own_work(scope.member), "stop": onboarding.find_stop(scope.member)}
     return render(request, "dashboard/own_home.html", context)
@@ -92,27 +89,12 @@ def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Render the page, or for HTMX the part that changes while a campaign runs."""
-    number = request.GET.get("campaign", "")
-    selected = find_campaign(scope.collection, number) if number else None
-    states = recent_states([scope.collection.pk])[scope.collection.pk]
-    status = (
-        campaign_status(scope.collection, selected, by_judge=False)
-        if selected
-        else collection_status(scope.collection, states, by_judge=False)
-    )
-    quality = load_label_quality(scope.collection, selected, status)
-    overview = collection_overview(scope.collection, selected, status, states)
-    board = build_dashboard(
-        overview,
-        quality,
-        scope.collection,
-        scope.user,
-        judges=scope.may_judge,
-        adjudicates=scope.may_judge and scope.may_adjudicate,
-    )
-    if file := download(request, [board[key] for key in ("labels", "flow", "accuracy", "agreement")]):
+    may = {"judges": scope.may_judge, "adjudicates": scope.may_adjudicate}
+    reader = scope.user if scope.may_admin else None
+    context = {"scope": scope, **load_overview(scope.collection, request.GET.get("campaign", ""), reader, **may)}
+    if file := download(request, [context["board"][key] for key in ("labels", "flow", "accuracy", "agreement")]):
         return file
-    context = {"scope": scope, "board": board, "overview": overview, "status": overview.status}
     if not request.headers.get("HX-Request"):
         return render(request, "dashboard/home.html", context)
-    return render(request, "dashboard/_story.html", context, status=200 if overview.is_live else STOP_POLLING)
+    is_live = context["overview"].is_live
+    return render(request, "dashboard/_story.html", context, status=200 if is_live else STOP_POLLING)

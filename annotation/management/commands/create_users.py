@@ -8,7 +8,7 @@ from annotation.people.accounts.invitations import create_accounts
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 
-ROLES = ("annotator", "adjudicator", "admin", "owner")
+ROLES = ("viewer", "annotator", "adjudicator", "admin", "owner")
 
 
 class Command(QuorumCommand):

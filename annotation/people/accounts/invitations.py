@@ -55,9 +55,11 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         return reverse("account")
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Return the page after sign-in: for annotators and adjudicators of a single collection their first pair."""
+        """Return the page after sign-in: in a single collection, for those who judge it, their first pair."""
         if request.user.is_authenticated and not request.user.is_owner:
             own = request.user.memberships.filter(is_active=True).select_related("collection")[:2]
+            if len(own) == 1 and own[0].role == Role.VIEWER:
+                return reverse("collection", args=[own[0].collection.name])
             if len(own) == 1 and own[0].role < Role.ADMIN:
                 return members.first_pair_url(own[0].collection)
         return reverse("home")

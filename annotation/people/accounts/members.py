@@ -55,10 +55,12 @@ def add_member(*, user: User, collection: Collection, role: Role, by: User | Non
 
 @transaction.atomic
 def change_role(*, membership: Membership, role: Role, by: User | None = None) -> Withdrawn:
-    """Change a member's role; return what was withdrawn with the role of admin. Grades stay."""
+    """Change a member's role; return what was withdrawn with the role of admin. Grades stay, a viewer's lease ends."""
     former = Role(membership.role)
     before, after = former.name.lower(), Role(role).name.lower()
     record(by, "member.role", membership.collection, concerns=membership.user, before=before, after=after)
+    if role == Role.VIEWER:
+        end_lease(membership)
     membership.role = role
     membership.save(update_fields=["role"])
     return withdraw(membership.user, by=by) if former >= Role.ADMIN > role else Withdrawn()
@@ -179,7 +181,7 @@ def accept_invitation(*, invitation: Invitation, user: User) -> None:
         raise BadInput(reason)
     record(user, "invitation.accepted", invitation.collection, invitation=invitation.pk)
     if invitation.collection is not None:
-        role = Role(invitation.role or Role.ANNOTATOR)
+        role = Role.ANNOTATOR if invitation.role is None else Role(invitation.role)
         add_member(user=user, collection=invitation.collection, role=role, by=user)
     invitation.uses_left -= 1
     if invitation.limit == 1:

@@ -47,7 +47,7 @@ def lock_key(cache_key: str) -> Iterator[bool]:
 def count(request: HttpRequest, action: str, per: str, *, key: str | None = None) -> ratelimit.RateLimitUsage | None:
     """Count an attempt for the limits of an action `per` address ("ip") or key; None where a limit is reached."""
     config = {action: ",".join(limit for limit in _limits(action) if limit.endswith(f"/{per}"))}
-    return ratelimit.consume(request, app=APP, action=action, config=config, key=key)
+    return ratelimit.consume(request, app=APP, action=action, config=config, key=key, limit_get=True)
 
 
 def is_free(request: HttpRequest, action: str) -> bool:

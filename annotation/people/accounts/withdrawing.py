@@ -29,6 +29,7 @@ class Withdrawn:
     links: int = 0
     tokens: int = 0
     webhooks: int = 0
+    shared: int = 0
 
     def __str__(self) -> str:
         """Return a sentence that lists what was withdrawn; "" for nothing."""
@@ -37,6 +38,7 @@ class Withdrawn:
             (self.links, ngettext("%(n)s password link", "%(n)s password links", self.links)),
             (self.tokens, ngettext("%(n)s access token", "%(n)s access tokens", self.tokens)),
             (self.webhooks, ngettext("%(n)s webhook", "%(n)s webhooks", self.webhooks)),
+            (self.shared, ngettext("%(n)s shared link", "%(n)s shared links", self.shared)),
         ]
         items = [text % {"n": count} for count, text in parts if count]
         return _("No longer valid: %(things)s.") % {"things": ", ".join(items)} if items else ""

@@ -26,7 +26,7 @@ from judges.models.prices import PriceRow
 from judges.records import Judge
 
 
-@action("admin")
+@action("results")
 @require_GET
 def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Show the campaign's cost by judge, round and outcome, of people's work, and per correct label."""

@@ -90,13 +90,13 @@ class QualityOut(Schema):
     status: dict[str, Any]
 
 
-@router.get("/collections/{slug:name}/audits", auth=may("admin"), response=Page[AuditOut])
+@router.get("/collections/{slug:name}/audits", auth=may("results"), response=Page[AuditOut])
 def list_audits(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns that have audited pairs."""
     return page_of(_audited(request).filter(drawn__gt=0), after, limit, _show_campaign)
 
 
-@router.get("/collections/{slug:name}/audits/{number}", auth=may("admin"), response=AuditDetailsOut)
+@router.get("/collections/{slug:name}/audits/{number}", auth=may("results"), response=AuditDetailsOut)
 def read_audit(request: HttpRequest, name: str, number: int) -> Any:
     """Read the audit of a campaign: accuracy over all and by route."""
     collection = scope_of(request).collection
@@ -138,7 +138,7 @@ operation(
 )
 
 
-@router.get("/collections/{slug:name}/quality", auth=may("admin"), response=QualityOut)
+@router.get("/collections/{slug:name}/quality", auth=may("results"), response=QualityOut)
 def read_quality(request: HttpRequest, name: str) -> Any:
     """Read whether the labels can be exported, and the reasons against it."""
     collection = scope_of(request).collection

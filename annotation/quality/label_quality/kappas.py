@@ -14,9 +14,9 @@ import numpy as np
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
+from annotation.access.hidden_names import PEOPLE
 from annotation.agreement.grade_matrix import (
     JUDGES,
-    PEOPLE,
     GradeMatrix,
     KnownAssessor,
     Population,

@@ -20,7 +20,7 @@ from store.sql import fetch_row
 # Number of people who can judge.
 COUNT_PEOPLE = """
 SELECT count(*) FROM annotation_membership m JOIN annotation_user u ON u.id = m.user_id
-WHERE m.collection_id = %(collection)s AND m.is_active AND u.is_active AND m.paused_at IS NULL"""
+WHERE m.collection_id = %(collection)s AND m.role > 0 AND m.is_active AND u.is_active AND m.paused_at IS NULL"""
 
 
 @dataclass(frozen=True)

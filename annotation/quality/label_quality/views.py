@@ -30,7 +30,7 @@ from judges.engine import audit_sampling
 from judges.models import Campaign
 
 
-@action("admin")
+@action("results")
 @require_GET
 def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show label audits, agreement and Dawid-Skene estimates; agreement over time loads when it comes into view."""
@@ -144,7 +144,7 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
     return redirect("collection", scope.collection.name)
 
 
-@action("admin")
+@action("results")
 @require_GET
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the agreement of judges and of people over time; HTMX gets the section alone."""

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.access.audit_log.recording import SomeScope, record
-from annotation.models import Membership, Study
+from annotation.models import Membership, Role, Study
 from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -55,7 +55,8 @@ def groups_of(people: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
 
 def list_candidates(collection: Collection) -> QuerySet[Membership]:
     """Return the active members who can take part in a study."""
-    return Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
+    people = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True, paused_at=None)
+    return people.exclude(role=Role.VIEWER)
 
 
 @transaction.atomic

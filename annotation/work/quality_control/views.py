@@ -18,7 +18,7 @@ from actions.options import ActionForm, show_refusal
 from actions.pages import answer_action, form_of
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
-from annotation.models import Membership
+from annotation.models import Membership, Role
 from annotation.models.quality_control import ArgumentsRequest, Batch, ConsentText, GoldSet
 from annotation.work.quality_control import (
     attention_checks,
@@ -257,7 +257,8 @@ def gold_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _render_gold(
     request: HttpRequest, scope: Scope, form: GoldForm, uploads: ExplanationsForm, problem: str, status: int
 ) -> HttpResponse:
-    members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
+    members = Membership.objects.filter(collection=scope.collection, is_active=True).exclude(role=Role.VIEWER)
+    members = members.select_related("user")
     context = {
         "scope": scope,
         "form": form,

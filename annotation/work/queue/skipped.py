@@ -4,7 +4,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from annotation.models import Assignment, Membership
+from annotation.models import Assignment, Membership, Role
 from corpus.collections.task_order import MEASURING
 from corpus.models import Collection, Item
 
@@ -19,7 +19,7 @@ def skipped_by_all(collection: Collection) -> QuerySet[Item]:
     # Two levels out: assignments of a member (the inner query) on an item (the outer query).
     earlier = Assignment.objects.filter(item=OuterRef(OuterRef("pk")), membership=OuterRef("pk"))
     candidates = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True).filter(
-        ~Exists(earlier.exclude(state=State.RETURNED))
+        ~Exists(earlier.exclude(state=State.RETURNED)), role__gte=Role.ANNOTATOR
     )
     open_items = Item.objects.filter(collection=collection, state=Item.State.OPEN, taken__lt=F("overlap"))
     open_items = open_items.exclude(reason__in=MEASURING)

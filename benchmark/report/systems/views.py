@@ -19,7 +19,7 @@ from judges.model_jobs.pages import job_page
 DEEPEST = 100
 
 
-@action("admin")
+@action("results")
 @require_GET
 def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """Show a run: its progress until it is ready, then values, changes, holes and cost."""
@@ -36,7 +36,7 @@ def _number_within(text: str | None, minimum: int, maximum: int, default: int) -
     return min(max(int(text), minimum), maximum) if text and text.isascii() and text.isdigit() else default
 
 
-@action("admin")
+@action("results")
 @require_GET
 def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """List queries with counts of their judgments, by default those with most holes first."""
@@ -52,7 +52,7 @@ def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     return answer_page(request, scope, "benchmark/queries.html", context, tables=files)
 
 
-@action("admin")
+@action("results")
 @require_GET
 def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> HttpResponse:
     """Show what each system returned for a query, side by side."""
@@ -65,7 +65,7 @@ def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> Htt
     return answer_page(request, scope, "benchmark/query.html", context, tables=[table])
 
 
-@action("admin")
+@action("results")
 @require_GET
 def benchmark_text(request: HttpRequest, scope: AccessScope, query: int, document: int) -> HttpResponse:
     """Show a document's text beside the query; HTMX asks for the text only."""

@@ -185,6 +185,8 @@ LEFT: dict[str, Act] = {
     "gold": Act("gold.made", data={"size": "1", "seed": "0", "spot": "0.2"}),
     "password_link": Act("password.link", "owner"),
     "control_person": Act("account.stopped", "owner", path=lambda world: f"/people/{world.bystander.user.pk}/stop/"),
+    "share_links": Act("share.made", data={"page": "overview", "days": "30"}),
+    "revoke_share_link": Act("share.revoked"),
     "webhooks": Act("webhook.made", data={"url": "https://ice.example/new", "events": ["export.ready"]}),
     "webhook": Act("webhook.changed", data={"url": "https://ice.example/other", "events": ["task.resolved"]}),
     "control_webhook": Act("webhook.tested", path=lambda world: f"/c/birds/webhooks/{world.webhook.number}/test/"),

@@ -17,7 +17,7 @@ from judges.models import Campaign
 from tests.factories import client_of, make_collection, make_document, make_member, make_query, make_user
 from tests.reading import flat
 
-ROLES = {"annotator": Role.ANNOTATOR, "adjudicator": Role.ADJUDICATOR, "admin": Role.ADMIN}
+ROLES = {"viewer": Role.VIEWER, "annotator": Role.ANNOTATOR, "adjudicator": Role.ADJUDICATOR, "admin": Role.ADMIN}
 WITHIN = {"HX-Request": "true"}
 
 

@@ -1,0 +1,225 @@
+"""Read-only links: one page each, for whoever has the link, until it expires or is revoked; and no way out of it."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import lxml.html
+import pytest
+from django.test import Client
+from django.urls import clear_script_prefix, set_script_prefix
+from django.utils import timezone
+
+from actions.errors import BadInput, BadOption
+from actions.services import Actor
+from annotation.access.permissions import collection_scope
+from annotation.home.sharing import services
+from annotation.home.sharing.options import ShareOptions
+from annotation.models import AuditEntry, Membership, Role
+from annotation.models.sharing import ShareLink
+from annotation.people.accounts import members
+from api.tokens import make_token
+from benchmark.models import Report
+from config.sharing import PAGES
+from corpus.models import Collection
+from tests.admin_site import judged_collection, people_at_work
+from tests.benchmark_scene import whole_scene
+from tests.factories import client_of, make_collection, make_member
+from tests.rankings import make_next_report
+
+pytestmark = pytest.mark.django_db
+CLOSED = "This page is not shared"
+
+
+def make_link(member: Membership, page: str = "overview", **options: Any) -> services.MadeLink:
+    actor = Actor.of(collection_scope(member.user, "admin", member.collection.name))
+    return services.share_page(actor, member.collection, ShareOptions.read({"page": page, **options}))
+
+
+@pytest.fixture
+def charlie() -> Membership:
+    return make_member(make_collection("books", title="Good books"), "charlie", Role.ADMIN)
+
+
+def open_page(token: str) -> Any:
+    return Client().get(f"/shared/{token}/")
+
+
+def test_each_page_that_can_be_shared_has_its_view() -> None:
+    assert set(PAGES) == set(ShareLink.SharedPage.values)
+
+
+def test_a_link_shows_its_page_without_an_account_and_counts_who_opens_it(charlie: Membership) -> None:
+    made = make_link(charlie, title="For the board")
+    assert re.fullmatch(r"[\w-]{43}", made.token) and made.token not in str(ShareLink.objects.values().get())
+    page = open_page(made.token)
+    until = made.row.expires_at.strftime("%Y")
+    assert page.status_code == 200 and "For the board" in page.text
+    assert f"Read-only view of Good books, shared until {page.text.partition('shared until ')[2][:40]}" in page.text
+    assert until in page.text
+    Client().head(f"/shared/{made.token}/")
+    row = ShareLink.objects.get()
+    assert row.opened == 1 and row.last_opened_at is not None
+    assert row.expires_at - row.created_at == pytest.approx(timedelta(days=30), abs=timedelta(minutes=1))
+
+
+def _expire(link: ShareLink) -> None:
+    ShareLink.objects.filter(pk=link.pk).update(expires_at=timezone.now())
+
+
+def _revoke(link: ShareLink) -> None:
+    services.revoke_link(Actor("shell"), link)
+
+
+def _demote(link: ShareLink) -> None:
+    member = Membership.objects.get(user=link.made_by)
+    members.change_role(membership=member, role=Role.VIEWER)
+
+
+@pytest.mark.parametrize("close", [_expire, _revoke, _demote])
+def test_a_link_that_is_over_answers_like_one_that_never_was(charlie: Membership, close: Any) -> None:
+    made = make_link(charlie)
+    close(made.row)
+    closed, unknown = open_page(made.token), open_page("A" * 43)
+    assert closed.status_code == unknown.status_code == 404 and CLOSED in closed.text
+    assert closed.content == unknown.content
+    headers = [{**page.headers, "X-Request-ID": ""} for page in (closed, unknown)]
+    assert headers[0] == headers[1]
+    assert ShareLink.objects.get().opened == 0
+
+
+def test_a_link_opens_neither_another_page_nor_another_collection(charlie: Membership) -> None:
+    other = make_member(make_collection("stones", title="Cold stones"), "olga", Role.ADMIN)
+    board, stones = make_link(charlie, "leaderboard"), make_link(other)
+    assert (
+        "No runs yet" in open_page(board.token).text
+        and "This collection has no pairs yet" not in open_page(board.token).text
+    )
+    assert "Cold stones" in open_page(stones.token).text and "Good books" not in open_page(stones.token).text
+    for path in ("", "overview/", "../c/books/", "?page=overview"):
+        answer = Client().get(f"/shared/{board.token}/{path}")
+        assert answer.status_code in (302, 404) or "This collection has no pairs yet" not in answer.text
+    assert client_of(other).post(f"/c/stones/share/{board.row.pk}/revoke/").status_code == 404
+    assert open_page(board.token).status_code == 200
+
+
+@pytest.fixture
+def scene() -> Iterator[Membership]:
+    _collection, charlie = whole_scene()
+    while make_next_report():
+        pass
+    yield charlie
+
+
+def _check_closed(page: Any) -> None:
+    """No address leads from the page into the site, nothing can be sent, and search engines keep out."""
+    document = lxml.html.fromstring(page.text)
+    assert document.xpath("//form | //button | //input | //select | //nav | //*[@hx-get or @hx-post]") == []
+    assert "Download" not in page.text
+    assert [link.get("href") for link in document.xpath("//a[not(starts-with(@href, '#'))]")] == []
+    assert page["X-Robots-Tag"] == "noindex, nofollow" and page["Referrer-Policy"] == "no-referrer"
+    assert page["Cache-Control"] == "private, no-store" and not page.cookies
+    assert "unsafe-inline" not in page["Content-Security-Policy"]
+
+
+def test_leaderboard_and_report_are_whole_and_closed(scene: Membership) -> None:
+    board = open_page(make_link(scene, "leaderboard").token)
+    _check_closed(board)
+    assert "dense-large" in board.text and "nDCG" in board.text
+    report = Report.objects.exclude(before=None).order_by("-number").first()
+    assert report is not None
+    for number in (None, report.number):
+        page = open_page(make_link(scene, "report", report=number).token)
+        _check_closed(page)
+        assert "Pool saturation" in page.text and page.text.count("<svg") >= 3, "charts are in the page itself"
+
+
+def test_the_overview_is_closed_and_names_nobody() -> None:
+    books = judged_collection()
+    charlie = people_at_work(books)["charlie"]
+    page = open_page(make_link(charlie).token)
+    _check_closed(page)
+    for heading in ("Progress", "Label quality", "Cost"):
+        assert heading in page.text
+    for word in ("alice", "bob", "charlie", "Needs attention", "Export labels", "View ledger"):
+        assert word not in page.text
+
+
+def test_a_page_that_was_not_made_says_so_and_stays_closed(charlie: Membership) -> None:
+    for page in PAGES:
+        _check_closed(open_page(make_link(charlie, page).token))
+    _check_closed(open_page("unknown"))
+
+
+def test_making_and_revoking_are_in_the_audit_log_without_the_token(charlie: Membership) -> None:
+    made = make_link(charlie, days=7)
+    for _ in range(2):
+        _revoke(made.row)
+    entries = list(AuditEntry.objects.order_by("pk").values_list("act", "details"))
+    assert [act for act, _details in entries] == ["share.made", "share.revoked"], "a second press changes nothing"
+    assert entries[0][1] == {"link": made.row.pk, "page": "overview", "days": 7}
+
+
+def test_what_cannot_be_shared_is_refused(charlie: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadOption, match="Report not found"):
+        make_link(charlie, "report", report=9)
+    for options in ({"page": "settings"}, {"page": "overview", "days": 31}, {"page": "overview", "title": "x" * 201}):
+        with pytest.raises(BadOption):
+            ShareOptions.read(options)
+    monkeypatch.setattr(services, "MOST", 1)
+    make_link(charlie)
+    with pytest.raises(BadInput, match="1 valid links"):
+        make_link(charlie)
+
+
+def test_only_admins_share(charlie: Membership) -> None:
+    vera = client_of(make_member(charlie.collection, "vera", Role.VIEWER))
+    assert (
+        vera.get("/c/books/share/").status_code == vera.post("/c/books/share/", {"page": "overview"}).status_code == 403
+    )
+    assert ShareLink.objects.count() == 0 and "/share/" not in vera.get("/c/books/").text
+
+
+def test_too_many_openings_from_one_address_wait(charlie: Membership, settings: Any) -> None:
+    settings.ACCOUNT_RATE_LIMITS = {**settings.ACCOUNT_RATE_LIMITS, "shared_page": "2/m/ip"}
+    token = make_link(charlie).token
+    assert [open_page(token).status_code for _ in range(3)] == [200, 200, 429]
+    assert open_page("unknown")["X-Robots-Tag"] == "noindex, nofollow"
+
+
+def test_the_api_lists_creates_and_revokes(charlie: Membership) -> None:
+    token = make_token(charlie.user, None, name="n", scopes=["read", "manage"], days=1)[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    here = "/api/v1/collections/books/share-links"
+    client = Client()
+    made = client.post(here, {"page": "overview", "days": 1}, "application/json", headers=headers)
+    address = made.json()["address"]
+    assert made.status_code == 201 and client.get(address).status_code == 200
+    (row,) = client.get(here, headers=headers).json()["items"]
+    assert row["opened"] == 1 and "address" not in row
+    assert client.delete(f"{here}/{row['number']}", headers=headers).status_code == 204
+    assert client.get(address).status_code == 404
+    assert client.post(here, {"page": "gate"}, "application/json", headers=headers).status_code == 422
+
+
+def test_a_site_below_a_path_shares_below_it(charlie: Membership, settings: Any) -> None:
+    settings.FORCE_SCRIPT_NAME = "/quorum"
+    set_script_prefix("/quorum/")
+    try:
+        page = client_of(charlie).post("/c/books/share/", {"page": "overview", "days": 30}).text
+        (token,) = re.findall(r'value="http://testserver/quorum/shared/([\w-]{43})/"', page)
+        shared = open_page(token)
+    finally:
+        clear_script_prefix()
+    assert shared.status_code == 200
+    _check_closed(shared)
+
+
+def test_a_shared_page_costs_its_owner_no_session(charlie: Membership) -> None:
+    token = make_link(charlie).token
+    client = client_of(charlie)
+    page = client.get(f"/shared/{token}/")
+    _check_closed(page)
+    assert "charlie" not in page.text, "even for those who are signed in"
+    assert Collection.objects.get().share_links.get().made_by == charlie.user
