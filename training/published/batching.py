@@ -16,6 +16,7 @@ class Epochs:
     lengths: Sequence[int]
     batch: int
     seed: int
+    order_by: Sequence[int] | None = None  # Lengths by which rows are neighbours, if not by `lengths`.
 
     @property
     def per_epoch(self) -> int:
@@ -32,11 +33,11 @@ class Epochs:
         # The order depends only on seed and epoch, so that a resumed training has the same one.
         random = np.random.default_rng([self.seed, epoch])
         rows = random.permutation(len(self.lengths)).tolist()
-        span = self.batch * NEIGHBOURS
+        span, lengths = self.batch * NEIGHBOURS, self.order_by or self.lengths
         steps: list[list[int]] = []
         for start in range(0, len(rows), span):
             # Rows of similar length share a step, so that little padding is needed.
-            by_length = sorted(rows[start : start + span], key=lambda row: (self.lengths[row], row))
+            by_length = sorted(rows[start : start + span], key=lambda row: (lengths[row], row))
             steps += [by_length[begin : begin + self.batch] for begin in range(0, len(by_length), self.batch)]
         # Shuffled again, or the long rows of each span would always come last.
         return [steps[index] for index in random.permutation(len(steps))]

@@ -82,6 +82,8 @@ class PrismRecipe:
         self.rows = self._tokenized(examples)
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         self._lengths = list_lengths(self.rows.table, "ids")
+        # Steps are made of rows with similar prompts: with their answers, most steps would have rows of one label.
+        self.order_by = list(self.rows.table["start"]) if self.answer_room else None
         answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
         check_memory(task, self.config, max(self.lengths()), min(answers + 1, TILE))
         base = load_model(task.base, task.device, task.dtype, options.attention)
@@ -145,7 +147,7 @@ class PrismRecipe:
         """Return transformers' trainer with this recipe's rows and losses."""
         args = callback.arguments(TrainingArguments, len(self.lengths()))
         trainer = PrismTrainer(self.model, args, train_dataset=self.rows, callbacks=[callback])
-        return trainer.bind(callback, self)
+        return trainer.bind(callback, self, self.order_by)
 
     def lengths(self) -> list[int]:
         return self._lengths

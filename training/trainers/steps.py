@@ -66,10 +66,10 @@ class WholeSteps:
     args: Any
     state: Any
 
-    def bind(self, callback: JobCallback, work: StepWork) -> Any:
-        """Set the callback and the work of the trainer, and return the trainer."""
+    def bind(self, callback: JobCallback, work: StepWork, order_by: Sequence[int] | None = None) -> Any:
+        """Set the callback and the work of the trainer, and return the trainer. `order_by`: as in Epochs."""
         self.callback, self.work, self.task = callback, work, callback.task
-        self.epochs = Epochs(work.lengths(), self.task.options.batch, self.task.options.seed)
+        self.epochs = Epochs(work.lengths(), self.task.options.batch, self.task.options.seed, order_by)
         self.trained_weights = [weight for weight in self.model.parameters() if weight.requires_grad]
         return self
 

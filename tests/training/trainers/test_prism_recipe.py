@@ -227,6 +227,8 @@ def test_the_place_where_a_document_is_cut_does_not_tell_its_label(bases: dict[s
     rows = list(recipe.rows[: len(recipe.rows)])
     assert len({len(row.ids) - row.start for row in rows}) > 1, "answers differ in length"
     assert len({row.start for row in rows}) == 1 and max(len(row.ids) for row in rows) == 320
+    steps = Epochs(recipe.lengths(), 8, 0, recipe.order_by).order(0)
+    assert all(len({rows[row].teacher for row in step}) > 1 for step in steps), "no step has rows of one label alone"
 
 
 def test_rows_that_are_cut_are_counted_and_many_give_a_warning_with_the_length_that_fits(
