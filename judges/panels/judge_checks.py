@@ -103,7 +103,7 @@ def check(keys: dict[str, Any]) -> None:
         raise problem(_("makes all generations alike: remove it"), "seed")
     endpoint = keys.get("endpoint", "chat")
     if "endpoint" in keys and endpoint not in preset.endpoints:
-        words = _('"%(endpoint)s" is nothing that provider %(provider)s has')
+        words = _('"%(endpoint)s" is not supported by provider %(provider)s')
         raise problem(words % {"endpoint": endpoint, "provider": preset.name}, "endpoint")
     if endpoint == "decisions" and (unsupported_keys := sorted(keys.keys() & NO_DECISION)):
         raise problem(_(NOT_TAKEN_BY_DECISIONS), unsupported_keys[0])
@@ -132,7 +132,7 @@ def _check_request_options(keys: dict[str, Any], preset: Preset) -> None:
     """Check that the API supports the schema mode, the log-probabilities and the thinking."""
     mode = keys.get("schema_mode", preset.schema_mode)
     if mode not in preset.schema_modes:
-        words = _('"%(mode)s" is nothing that provider %(provider)s has; use one of %(known)s')
+        words = _('"%(mode)s" is not supported by provider %(provider)s; use one of %(known)s')
         known_modes = ", ".join(preset.schema_modes)
         raise problem(words % {"mode": mode, "provider": preset.name, "known": known_modes}, "schema_mode")
     if preset.name == "ollama" and "options" in keys.get("extra_body", {}):

@@ -49,7 +49,7 @@ def first_word(text: str) -> str:
     return text.split()[0]
 
 
-STATES = ["labelled", "escalated", "failed", "running", "pending", "open", "conflict", "settled", "new"]
+STATES = ["labelled", "escalated", "failed", "running", "pending", "waits", "conflict", "completed", "new"]
 VALUES: dict[str, tuple[int, Callable[[str], object]]] = {
     "query": (1, first_word),
     "document": (2, first_word),

@@ -27,10 +27,10 @@ READ = {
     "query as object, candidates": "all d2[11||W|{}] q1[1|Q] 1>10=@3.5 1>11=@1.0",
     "document as object": "all d1[10|Tea|T|{}] q1[1|Q] 1>10=1",
     "an object without a text": (
-        'm.jsonl, line 1: "document" holds no text that can be read: a, b; write it as {"id", "title", "text"}'
+        'm.jsonl, line 1: "document" contains no readable text: a, b; write it as {"id", "title", "text"}'
     ),
     "a list with an object without a text": (
-        'm.jsonl, line 2: "positives" holds no text that can be read: a; write it as {"id", "title", "text"}'
+        'm.jsonl, line 2: "positives" contains no readable text: a; write it as {"id", "title", "text"}'
     ),
     "DPR": 'all d2[11||W|{}] q1[|Q|["a drink"]] Q>10=1 Q>11=0',
     "DPR's retrieval": 'all -ctxs.has_answer d1[10|Tea|T|{}] q1[|Q|["a drink"]] Q>10=@3.5',
@@ -45,7 +45,7 @@ READ = {
     "ERank": "all -chain -prompt -completion -k -mean d1[10||T|{}] q1[1|Q] 1>10=1@0.8",
     "BRIGHT": "queries-pairs -excluded_ids q1[1|Q] 1>11=1",
     "hard negatives by system": (
-        'm.jsonl, line 1: "neg" holds no text that can be read: bm25; write it as {"id", "title", "text"}'
+        'm.jsonl, line 1: "neg" contains no readable text: bm25; write it as {"id", "title", "text"}'
     ),
     "HotpotQA": 'all d2[|Water|W.|{}] q1[5|Q|["a drink"]] 5>Tea is\na drink.= 5>W.=',
     "docs, ids and labels": "all d2[d2||W|{}] q1[|Q] Q>d1=1 Q>d2=0",
@@ -183,7 +183,7 @@ READ = {
         "lines or columns, as docs/import.md shows them"
     ),
     "HotpotQA as it is published": (
-        'h.json, line 1: "context" holds no text that can be read: [["Tea", ["Tea is.", " A drink."]], '
+        'h.json, line 1: "context" contains no readable text: [["Tea", ["Tea is.", " A drink."]], '
         '["Water", ["W.; write it as {"id", "title", "text"} (object 1)'
     ),
     "TriviaQA": 'queries q1[t1|Q|["a", "b"]|{"search_results": {"title": ["Tea"], "search_context": ["T"]}}]',

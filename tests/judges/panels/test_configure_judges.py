@@ -90,7 +90,7 @@ def test_a_file_with_a_mistake_at_its_end_leaves_nothing(tmp_path: Path, capsys:
     path.write_text(path.read_text().replace('"judge-5"]', '"judge-6"]'))
     code, document, err = run(capsys, "configure_judges", str(path))
     assert (code, document) == (2, None)
-    assert all(part in err for part in ("ensemble", '"judge-6"', "no judge of")) and err.count("\n") == 1
+    assert all(part in err for part in ("ensemble", '"judge-6"', "not a judge of")) and err.count("\n") == 1
     assert not JudgeVersion.objects.filter(name="judge-1").exists()
     assert Panel.objects.get(is_default=True).name == "offline"
 

@@ -84,7 +84,7 @@ WRONG_JUDGES = [
     ('prompt = "verdict-only"\nendpoint = "decisions"', "prompt is not supported by a Decisions endpoint"),
     ('endpoint = "batch"', '"batch" is unknown; use one of chat, decisions'),
     ('endpoint = "decisions"\ntemperature = 0', "temperature is not supported by a Decisions endpoint"),
-    ("threshold = 0.5", "threshold is nothing that provider openai takes"),
+    ("threshold = 0.5", "threshold is not supported by provider openai"),
     ("cached_input_price = 0.1", "cached_input_price needs input_price and output_price"),
     ("[judge.nested]\na = 1", "nested is unknown"),
 ]
@@ -112,7 +112,7 @@ WRONG_PANELS = [
     ("name = 7", "name must be text"),
     ("majority = 2", "line 24: [panel] majority must be a whole number from 3 to 5"),
     ("early_stop = 1", "early_stop must be true or false"),
-    ('adjudicator = "nobody"', "adjudicator is no judge of this file"),
+    ('adjudicator = "nobody"', "adjudicator is not a judge of this file"),
     ('judges = ["j1"]', "judges is unknown"),
 ]
 
@@ -150,9 +150,12 @@ WRONG_FILES = [
     (replaced('"openai"', '"opnai"'), 'line 3: [[judge]] 1 provider "opnai" is unknown; use one of openai'),
     (replaced('"openai"', '"openai-compatible"'), "base_url is missing: where is the server?"),
     (replaced('"openai"', '"offline"'), '"m" is not an offline model; use one of'),
-    (replaced('"openai"', '"anthropic"\ntemperature = 0'), "line 4: [[judge]] 1 temperature is nothing that provider"),
+    (
+        replaced('"openai"', '"anthropic"\ntemperature = 0'),
+        "line 4: [[judge]] 1 temperature is not supported by",
+    ),
     (replaced('["j1", "j2"]', '["j1"]'), "line 22: [panel] debate must name two judges"),
-    (replaced('["j1", "j2"]', '["j1", "jx"]'), 'debate names "jx", which is no judge of this file'),
+    (replaced('["j1", "j2"]', '["j1", "jx"]'), 'debate names "jx", which is not a judge of this file'),
     (replaced('["j1", "j2"]', '"j1"'), "debate must be a list of names of judges"),
     (replaced('debate = ["j1", "j2"]', "debate = []"), "line 22: [panel] debate must name two judges"),
     (replaced('"j4", "j5"]', '"j4"]'), "line 23: [panel] ensemble must name 1, 3, 5, 7 or 9 judges, and names 4"),

@@ -89,9 +89,9 @@ def test_one_judge_needs_no_panel_and_several_do() -> None:
 def test_a_panel_has_who_takes_part_and_nobody_else() -> None:
     assert panel('debate = ["a", "b"]', "a", "b").ensemble == []
     assert panel('ensemble = ["a"]', "a", "b").debate == []
-    with pytest.raises(BadInput, match="names nobody"):
+    with pytest.raises(BadInput, match="names no one"):
         panel('name = "mine"', "a", "b")
-    with pytest.raises(BadInput, match=r"majority .*nobody votes"):
+    with pytest.raises(BadInput, match=r"majority .*no one votes"):
         panel('debate = ["a", "b"]\nmajority = 1', "a", "b")
 
 

@@ -203,11 +203,11 @@ def test_headers_of_the_judge_s_own_are_sent_and_never_the_key(model_server: Loc
 
 
 REFUSED = [
-    ("deepseek", {"schema_mode": "json_schema"}, '"json_schema" is nothing that provider deepseek has'),
+    ("deepseek", {"schema_mode": "json_schema"}, '"json_schema" is not supported by provider deepseek'),
     ("deepseek", {"thinking": 900}, "takes no number of tokens"),
     ("qwen", {"thinking": 5000}, "must leave room for the answer"),
     ("fireworks", {"logprobs": 6}, "must be at most 5"),
-    ("mistral", {"logprobs": 5}, "logprobs is nothing that provider mistral takes"),
+    ("mistral", {"logprobs": 5}, "logprobs is not supported by provider mistral"),
     ("openai", {"extra_body": {"messages": []}}, 'names "messages", which Quorum writes itself'),
     ("openai", {"extra_body": {"max_tokens": 9}}, 'names "max_tokens", which changes what a call can cost'),
     ("google", {"extra_body": {"generationConfig": {"candidateCount": 2}}}, 'names "candidateCount", which changes'),
@@ -233,7 +233,7 @@ REFUSED = [
     ("openai", {"temperature": "warm"}, "must be a number from 0 to 2, or"),
     ("openai", {"stop": "END"}, "must be a list of texts"),
     ("openrouter", {"thinking": True, "reasoning_effort": "low"}, "thinking does the same as reasoning_effort"),
-    ("openai-compatible", {"api_version": "1"}, "api_version is nothing that provider openai-compatible takes"),
+    ("openai-compatible", {"api_version": "1"}, "api_version is not supported by provider openai-compatible"),
 ]  # fmt: skip
 
 

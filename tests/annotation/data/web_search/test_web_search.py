@@ -278,7 +278,7 @@ def test_what_cannot_search_is_refused(ice: Any) -> None:
     lines = '[[judge]]\nname = "s"\nprovider = "{}"\nmodel = "web"\n{}\n'
     ours = judges_file.parse(lines.format("tavily", "results = 7\ncall_price = 0.01") + VOTER).judges[0]
     assert ours.parameters == {"results": 7, "call_price": 0.01}
-    for given, words in (("results = 0", "from 1 to 20"), ("input_price = 1\noutput_price = 1", "nothing that")):
+    for given, words in (("results = 0", "from 1 to 20"), ("input_price = 1\noutput_price = 1", "not supported by")):
         with pytest.raises(Exception, match=words):
             judges_file.parse(lines.format("exa", given) + VOTER)
     with pytest.raises(Exception, match="judges nothing"):

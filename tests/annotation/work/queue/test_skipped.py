@@ -103,4 +103,4 @@ def test_the_home_counts_what_waits_from_earlier_campaigns_apart(collection):
     assert "1 task on a pair" in flat(client.get("/c/books/").content.decode())
     listed = flat(client.get("/c/books/pairs/?state=open").content.decode())
     assert f"/c/books/pairs/{pair.pk}/" in listed
-    assert ">open</span>" in listed
+    assert ">waits for people</span>" in listed
