@@ -38,7 +38,6 @@ def test_a_page_is_shared_read_and_revoked(
         reader.keyboard.press("Tab")
     assert reader.url == address
 
-    admin.reload()
     admin.goto("/c/books/share/")
     row = admin.get_by_role("row", name="For the board")
     assert "1" in row.inner_text()
