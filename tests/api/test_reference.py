@@ -161,7 +161,7 @@ def test_pages_are_open_link_swagger_and_answer_in_the_readers_language() -> Non
     with translation.override("zh-hans"):
         help_text = translation.gettext("Judging stops at this cost. You can resume it later.")
     assert "令牌权限范围" in page and f"<td>{help_text}</td>" in page
-    assert texts_with(page, "zh", re.compile("API|Campaigns|Quorum|English|Ctrl")) == []
+    assert texts_with(page, "zh", re.compile("API|Campaigns|Quorum|English|Ctrl|panel|human")) == []
     assert client.get("/api-reference/none/").status_code == 404
 
 
