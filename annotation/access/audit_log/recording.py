@@ -85,7 +85,7 @@ ACTS = {
     "price.changed": _("changed a model price"),
     "judges.configured": _("configured judges"),
     "panel.used": _("chose a panel"),
-    "judges.keys-rotated": _("encrypted stored keys anew"),
+    "judges.keys-rotated": _("encrypted stored keys again"),
     "judge.added": _("added a model"),
     "judge.changed": _("changed a model"),
     "judge.key-deleted": _("deleted the stored key of a model"),

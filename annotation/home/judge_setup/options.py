@@ -34,7 +34,7 @@ class ModelOptions(Options):
     name: str = option(_("Name"), _("Leave blank to use the model's name."), default="", at_most=100)
     api_key_env: str = option(
         _("API key variable"),
-        _("Name of the environment variable that holds the key. Leave blank for the provider's own."),
+        _("Name of the environment variable with the key. Leave blank for the provider's own."),
         default="",
     )
     key: SecretStr | None = option(
