@@ -24,13 +24,11 @@ from annotation.exports import api as exports
 from annotation.home.campaigns import api as campaigns
 from annotation.home.judge_setup import api as judge_setup
 from annotation.home.overview import api as dashboard
-from annotation.home.sharing import api as sharing
 from annotation.people import api as people
 from annotation.quality.label_quality import api as label_quality
 from annotation.work.adjudication import api as adjudication
 from annotation.work.comparing import api as comparing
 from annotation.work.judging import api as judging
-from annotation.work.threads import api as threads
 from api import views
 from api.authentication import AccessTokenAuth, Replayed, TokenThrottle
 from api.etags import IF_MATCH
@@ -46,8 +44,8 @@ from training.jobs import api as trainings
 
 # In the order of the reference page.
 ROOMS = (
-    dashboard, data, bulk, people, judging, comparing, threads, adjudication, judge_setup, campaigns, label_quality,
-    agreement, imports, exports, audit_log, sharing, runs, qrels, report, hole_filling, trainings, webhooks,
+    dashboard, data, bulk, people, judging, comparing, adjudication, judge_setup, campaigns, label_quality,
+    agreement, imports, exports, audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
 )  # fmt: skip
 
 

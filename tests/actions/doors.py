@@ -31,7 +31,10 @@ from training.jobs import services as trainings
 
 @dataclass(frozen=True)
 class Doors:
-    """Doors of an action: its operation, its command, and the sets of options that its pages show."""
+    """Doors of an action: its operation, its command, and the sets of options that its pages show.
+
+    Without an operation and a command it is made in the browser only: people do it, programs do not need it.
+    """
 
     operation: str = ""
     command: str = ""
@@ -52,9 +55,8 @@ DOORS: dict[Callable[..., Any], Doors] = {
             "annotation.work.settings.views.PRESET",
         ),
     ),
-    models.add_model: Doors(operation="POST /collections/{slug:name}/judges"),
+    models.add_model: Doors(),
     models.change_model: Doors(
-        operation="PUT /collections/{slug:name}/judges/{number}",
         forms=("annotation.home.judge_setup.views.CHANGEABLE", "tests.actions.doors.FIXED_NAME"),
     ),
     hub.ask_push: Doors(command="hub"),
@@ -86,8 +88,8 @@ DOORS: dict[Callable[..., Any], Doors] = {
     WEB_SEARCHES.start: Doors(command="web_search"),
     trainings.use_model: Doors(operation="POST /collections/{slug:name}/models/{number}/{act}"),
     exports.create_export: Doors(operation="POST /collections/{slug:name}/exports", command="export"),
-    threads.answer_thread: Doors(operation="POST /collections/{slug:name}/replies/{item}/{number}"),
+    threads.answer_thread: Doors(),
     bulk.run_act: Doors(operation="POST /collections/{slug:name}/pair-acts/{number}/run"),
     curves.start_curve: Doors(command="learning_curve"),
-    sharing.share_page: Doors(operation="POST /collections/{slug:name}/share-links"),
+    sharing.share_page: Doors(),
 }

@@ -1,9 +1,11 @@
-"""Comparisons by programs: a set is drawn, answered, read with its strengths, and ended."""
+"""Comparisons by programs: a set is drawn, answered, and read with its strengths."""
 
 import pytest
 
+from actions.services import Actor
 from annotation.models import Role
-from annotation.models.comparisons import Preference
+from annotation.models.comparisons import ComparisonSet, Preference
+from annotation.work.comparing import services
 from tests.api.conftest import Call
 from tests.comparing_scene import make_relevant
 from tests.factories import make_collection, make_member
@@ -11,7 +13,7 @@ from tests.factories import make_collection, make_member
 pytestmark = pytest.mark.django_db
 
 
-def test_a_set_is_drawn_answered_undone_read_and_ended(call: Call) -> None:
+def test_a_set_is_drawn_answered_undone_and_read(call: Call) -> None:
     collection = make_collection("c")
     make_relevant(collection, documents=3)
     ada, alice = make_member(collection, "ada", Role.ADMIN).user, make_member(collection, "alice").user
@@ -29,6 +31,6 @@ def test_a_set_is_drawn_answered_undone_read_and_ended(call: Call) -> None:
     assert len(results["queries"][0]["documents"]) == 2
     assert (results["figures"][0]["answers"], results["figures"][0]["left"]["value"]) == (1, 0.0)
     assert [row["answered"] for row in call(ada, "GET", "collections/c/comparisons").json()["items"]] == [1]
-    assert call(ada, "POST", "collections/c/comparisons/1/delete").status_code == 422
-    assert call(ada, "POST", "collections/c/comparisons/1/end").json()["state"] == "ended"
+    services.end_set(Actor("ada"), ComparisonSet.objects.get())
+    assert call(ada, "GET", "collections/c/comparisons/1").json()["state"] == "ended"
     assert call(alice, "POST", "collections/c/compare", {"answer": body}).status_code == 409

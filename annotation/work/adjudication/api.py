@@ -1,5 +1,6 @@
 """API of adjudication: read the next conflict between annotators, resolve it, undo the decision."""
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -11,7 +12,6 @@ from annotation.work.adjudication import conflicts
 from annotation.work.judging import forms, page
 from annotation.work.judging.api import BIG, DecidedIn, PairTextsOut, show_texts
 from annotation.work.judging.forms import LONGEST
-from annotation.work.threads.api import ReplyOut
 from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
 from api.problems import RequestBody, clean_text
@@ -19,15 +19,23 @@ from api.problems import RequestBody, clean_text
 router = Router(tags=["adjudication"])
 
 
+class ReplyOut(Schema):
+    """An answer to a comment or flag: a text, an outcome, or both."""
+
+    author: str
+    text: str
+    outcome: str
+    at: datetime
+
+
 class OpinionOut(Schema):
-    """An annotator's opinion of the pair, without a name: a grade, a flag, or why skipped. `thread` is for answers."""
+    """An annotator's opinion of the pair, without a name: a grade, a flag, or why skipped."""
 
     number: int
     grade: int | None
     comment: str
     flagged: bool
     note: str
-    thread: int | None
     replies: list[ReplyOut]
 
 
@@ -92,11 +100,6 @@ def undo_resolution(request: HttpRequest, name: str, body: DecidedIn) -> Any:
     return _show_conflict(scope, show=body.item)
 
 
-def _show_opinion(opinion: dict[str, Any]) -> dict[str, Any]:
-    thread = opinion.get("thread")
-    return opinion | {"thread": thread and thread.public_id, "replies": thread.replies if thread else []}
-
-
 def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None = None) -> dict[str, Any]:
     member = scope.member
     item, count = conflicts.choose_conflict(conflicts.find_conflicts(member), after=after, show=show)
@@ -108,6 +111,6 @@ def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None =
             "item": item.pk,
             "shown": forms.stamp_shown(forms.CONFLICT, member, item.pk),
             "why": conflicts.why_conflict(opinions),
-            "opinions": [_show_opinion(opinion) for opinion in opinions],
+            "opinions": [row | {"replies": getattr(row.get("thread"), "replies", [])} for row in opinions],
         }
     return {"conflict": conflict, "waiting": count, "last_item": conflicts.last_decision(member)}

@@ -1,20 +1,19 @@
-"""API of comparisons: draw and control sets, read their results; get, answer and undo comparisons."""
+"""API of comparisons: draw sets, read their results; get, answer and undo comparisons."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from django.http import HttpRequest
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
-from actions.services import Actor
 from annotation.models import Membership
 from annotation.models.comparisons import ComparisonSet
 from annotation.work.comparing import page, selectors, services
 from annotation.work.comparing.counting import Sources
 from annotation.work.comparing.options import ComparisonAnswerOptions
 from annotation.work.quality_control import onboarding
-from api.authentication import JUDGE, MANAGE, may, scope_of
+from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
 from api.operations import COLLECTION_PATH, operation
 from api.paging import Cursor, Limit, Page, page_of
@@ -150,20 +149,6 @@ def read_comparison_set(request: HttpRequest, name: str, number: int, by: Source
     """Read a set with its results. `by`: people, machine, or resolved (people where they answered, else judges)."""
     row = selectors.find_set(scope_of(request).collection, number)
     return {**_show_set(row), **page.build_document(row, by)}
-
-
-@router.post(
-    f"{COLLECTION_PATH}{SETS_PATH}/{{number}}/{{act}}", auth=may("admin", MANAGE), response=ComparisonSetOut | None
-)
-@decorate_view(once)
-def control_comparison_set(
-    request: HttpRequest, name: str, number: int, act: Literal["pause", "resume", "end", "delete"]
-) -> Any:
-    """Pause, resume or end a set, or delete one without answers (then the answer is null)."""
-    scope = scope_of(request)
-    row = selectors.find_set(scope.collection, number)
-    services.SET_ACTIONS[act](Actor.of(scope), row)
-    return None if act == "delete" else _show_set(selectors.find_set(scope.collection, number))
 
 
 @router.post(f"{COLLECTION_PATH}/compare", auth=may("judge", JUDGE), response=ComparisonQueueOut)

@@ -19,7 +19,7 @@ def _note_answer(_options: ReplyOptions, message: ThreadMessage) -> dict[str, ob
     return {"item": assignment.item_id, "outcome": message.outcome, "concerns": assignment.membership.user}
 
 
-@action("thread.answered", role="answer", scope="judge", noted=_note_answer)
+@action("thread.answered", role="answer", noted=_note_answer)
 def answer_thread(actor: Actor, thread: Thread, options: ReplyOptions) -> ThreadMessage:
     """Answer a comment or flag, say what became of it, or both."""
     cache.delete(unanswered_key(thread.collection))

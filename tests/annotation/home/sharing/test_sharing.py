@@ -19,7 +19,6 @@ from annotation.home.sharing.options import ShareOptions
 from annotation.models import AuditEntry, Membership, Role
 from annotation.models.sharing import ShareLink
 from annotation.people.accounts import members
-from api.tokens import make_token
 from benchmark.models import Report
 from config.sharing import PAGES
 from corpus.models import Collection
@@ -186,21 +185,6 @@ def test_too_many_openings_from_one_address_wait(charlie: Membership, settings: 
     token = make_link(charlie).token
     assert [open_page(token).status_code for _ in range(3)] == [200, 200, 429]
     assert open_page("unknown")["X-Robots-Tag"] == "noindex, nofollow"
-
-
-def test_the_api_lists_creates_and_revokes(charlie: Membership) -> None:
-    token = make_token(charlie.user, None, name="n", scopes=["read", "manage"], days=1)[1]
-    headers = {"Authorization": f"Bearer {token}"}
-    here = "/api/v1/collections/books/share-links"
-    client = Client()
-    made = client.post(here, {"page": "overview", "days": 1}, "application/json", headers=headers)
-    address = made.json()["address"]
-    assert made.status_code == 201 and client.get(address).status_code == 200
-    (row,) = client.get(here, headers=headers).json()["items"]
-    assert row["opened"] == 1 and "address" not in row
-    assert client.delete(f"{here}/{row['number']}", headers=headers).status_code == 204
-    assert client.get(address).status_code == 404
-    assert client.post(here, {"page": "gate"}, "application/json", headers=headers).status_code == 422
 
 
 def test_a_site_below_a_path_shares_below_it(charlie: Membership, settings: Any) -> None:
