@@ -75,7 +75,9 @@ def actions() -> str:
             continue
         commands = f"`{doors.command or doors.file}`" if doors.command or doors.file else "none"
         parts.append(f"### {title_of(service)}\n\n{next(iter((service.__doc__ or '').splitlines()), '')}\n")
-        parts.append(f"Command: {commands}. Operation: {f'`{doors.operation}`' if doors.operation else 'none'}.\n")
+        operation = f"`{doors.operation}`" if doors.operation else "none"
+        is_elsewhere = doors.command or doors.file or doors.operation
+        parts.append(f"Command: {commands}. Operation: {operation}.\n" if is_elsewhere else "In the browser only.\n")
         rows = []
         for name in options.names():
             field, text = options.model_fields[name], text_of(options, name)
