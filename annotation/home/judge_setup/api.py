@@ -28,7 +28,6 @@ class JudgeOut(Schema):
     base_url: str = Field(description="Empty: the provider's own.")
     api_key_env: str = Field(description="Name of the variable of the key; empty where a key is stored or none needed.")
     stored_key: str | None = Field(description="Last characters of the stored key; null without one.")
-    parameters: dict[str, Any]
     created_at: datetime
 
 
