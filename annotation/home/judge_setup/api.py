@@ -22,7 +22,6 @@ class JudgeOut(Schema):
     number: int = Field(description="Of its current version.")
     name: str
     version: int
-    is_current: bool = Field(description="False: deleted.")
     provider: str
     model: str
     base_url: str = Field(description="Empty: the provider's own.")
