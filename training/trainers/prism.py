@@ -7,6 +7,7 @@ these states in fp32, and logits of the vocabulary in tiles, so that they never 
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,12 @@ class PrismRecipe:
         self.end_id = check_end_token(self.tokenizer)
         self.share = options.sft_share if isinstance(options, PrismOptions) else 1.0
         thinned = thin_texts(task.data.train, self.share, options.seed)
-        examples = [example for example in thinned if example.losses]
-        # The same room in every row: a cut that left room for the row's own answer would tell the label by its place.
-        self.answer_room = max(map(len, self._answers(examples)), default=0)
-        self.rows = self._tokenized(examples)
+        self.examples = [example for example in thinned if example.losses]
+        self.rows = self._tokenized()
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         self._lengths = list_lengths(self.rows.table, "ids")
         # Steps are made of rows with similar prompts: with their answers, most steps would have rows of one label.
-        self.order_by = list(self.rows.table["start"]) if self.answer_room else None
+        self.order_by = list(self.rows.table["start"]) if any(self.rows.table["sft"]) else None
         answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
         check_memory(task, self.config, max(self.lengths()), min(answers + 1, TILE))
         base = load_model(task.base, task.device, task.dtype, options.attention)
@@ -94,11 +93,18 @@ class PrismRecipe:
         self.without_adapter = name_without_adapter(model)
         self.model = model.train()
 
-    def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
-        make = lambda number: asdict(self._encode(examples[number]))  # noqa: E731
-        options = self.task.options
-        cache_key = (self.rerank_prompt.sha256, options.max_length, self.share, options.seed, self.answer_room)
-        return TokenRows(tokenize_rows(self.task, self.tokenizer, len(examples), make, *cache_key), PrismRow)
+    @cached_property
+    def answer_room(self) -> int:
+        """The number of tokens of the longest answer, for which every row has room.
+
+        A cut that left room for the row's own answer would tell the label by its place.
+        """
+        return max(map(len, self._answers(self.examples)), default=0)
+
+    def _tokenized(self) -> TokenRows:
+        make = lambda number: asdict(self._encode(self.examples[number]))  # noqa: E731
+        cache_key = (self.rerank_prompt.sha256, self.task.options.max_length, self.share, self.task.options.seed)
+        return TokenRows(tokenize_rows(self.task, self.tokenizer, len(self.examples), make, *cache_key), PrismRow)
 
     def _answers(self, examples: Sequence[Example]) -> list[list[int]]:
         """Return the tokens of the answers, each with its end; none for a row whose text is not learned."""

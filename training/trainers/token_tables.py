@@ -51,6 +51,8 @@ def _write_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: P
     processes = min(os.cpu_count() or 1, count // ROWS_PER_PROCESS)
     numbers = datasets.Dataset.from_dict({"number": range(count)})
     datasets.disable_progress_bars()
+    if count:
+        make(0)  # What all rows share is computed here once, and not again in each process.
     table = numbers.map(
         lambda row: make(row["number"]),
         remove_columns=["number"],
