@@ -9,7 +9,7 @@ from annotation.work.comparing import counting
 from annotation.work.comparing.bradley_terry import fit
 from annotation.work.comparing.counting import VotedCouple
 from annotation.work.comparing.selectors import list_queries, read_outcomes
-from corpus.errors import BadInput, BadOption
+from corpus.errors import BadOption
 from corpus.models import Collection
 from store.sql import fetch_rows
 
@@ -36,8 +36,8 @@ def read_pairs(collection: Collection, keys: set[tuple[int, int]]) -> list[tuple
 def read_grades(collection: Collection, options: ExportOptions) -> tuple[list[tuple[str, str, int]], dict[str, Any]]:
     """Return query id, document id and grade of the compared documents, and for the manifest how they were graded.
 
-    A grade is the number of thresholds that the document's strength reaches. Raises BadInput without an answer, and
-    BadOption for thresholds that do not fit the collection's scale.
+    A grade is the number of thresholds that the document's strength reaches. Raises BadOption for
+    thresholds that do not fit the collection's scale.
     """
     if options.thresholds and len(options.thresholds) != collection.grades:
         raise BadOption("thresholds", _("Give one number for each grade from 1 to %(n)s.") % {"n": collection.grades})
@@ -46,8 +46,6 @@ def read_grades(collection: Collection, options: ExportOptions) -> tuple[list[tu
         for query, outcomes in list_queries(read_outcomes(collection), options.labels).items()
         for document, strength in fit(counting.count_wins(outcomes)).items()
     }
-    if not strengths:
-        raise BadInput(_("No comparison has an answer yet."))
     thresholds = options.thresholds or counting.choose_thresholds(strengths.values(), collection.grades)
     rows = [
         (query_id, doc_id, counting.grade_strength(strengths[query, document], thresholds))

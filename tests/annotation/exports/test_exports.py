@@ -15,11 +15,14 @@ from annotation.exports.files import ExportFiles
 from annotation.exports.formats import FORMATS
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
+from annotation.models.comparisons import Comparison, ComparisonSet
 from annotation.models.snapshots import Snapshot
 from charts.cells import csv_cell
 from corpus.errors import BadInput
 from corpus.models import Document, ExportRecord
+from corpus.models.aspects import Aspect
 from corpus.rubric import HELPFULNESS, SUFFICIENCY
+from tests.comparing_scene import prefer
 from tests.evidence import (
     make_assessor,
     make_campaign,
@@ -227,9 +230,16 @@ def test_an_export_made_twice_gives_the_same_bytes(books, tmp_path, name):
     campaign = make_campaign(books, judges)
     make_votes(campaign, pair, judges, [1, 0])
     make_turn(campaign, pair, judges[0], "for", 1, 1)
-    make_judgment(pair, make_assessor(books, "alice"), 1)
+    alice = make_assessor(books, "alice")
+    make_judgment(pair, alice, 1, spans=[[0, 2]])
+    Aspect.objects.create(query=pair.query, external_id="order", text="It keeps the order.")
+    comparisons = ComparisonSet.objects.create(collection=books, people=1)
+    others = [pair_of(books, "B"), pair_of(books, "a,1")]
+    for seq, (other, outcome) in enumerate(zip(others, ("first", "equal"), strict=True), 1):
+        prefer(Comparison.objects.create(set=comparisons, first=pair, second=other, seq=seq), alice, outcome)
     for folder in ("one", "two"):
         export(books, name, tmp_path / folder)
+    assert (tmp_path / "one" / FORMATS[name].file).read_text() != FORMATS[name].header
     for file in (FORMATS[name].file, "manifest.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
