@@ -31,7 +31,9 @@ class ConfiguredModel:
 
 
 def _note(options: ModelOptions, judge: JudgeVersion) -> dict[str, Any]:
-    return {"judge": judge.name, "version": judge.version, **options.noted(), "stores_key": options.key is not None}
+    about = {"judge": judge.name, "version": judge.version, "stores_key": options.key is not None}
+    # Further settings by their length: headers among them may contain a secret.
+    return options.noted() | about | ({"more": len(options.more)} if options.more else {})
 
 
 @action("judge.added", role="own", noted=_note)

@@ -138,6 +138,13 @@ def test_the_first_model_becomes_the_default_panel(client, olga):
     assert (panel.ensemble, panel.debate) == (["one"], [])
 
 
+def test_a_header_of_a_model_is_in_no_entry_of_the_audit_log(client, olga):
+    add(client, name="one", more='extra_headers = { "x-gateway" = "opens-it" }')
+    assert JudgeVersion.objects.get(name="one").parameters["extra_headers"] == {"x-gateway": "opens-it"}
+    (details,) = AuditEntry.objects.filter(act="judge.added").values_list("details", flat=True)
+    assert details["more"] == 44 and "opens-it" not in str(details)
+
+
 def test_an_edit_makes_a_new_version_and_the_old_one_stays_as_it_was(client, olga):
     add(client, name="one", more="temperature = 0.5")
     before = JudgeVersion.objects.get(name="one")
