@@ -146,7 +146,7 @@ def test_a_campaign_that_a_worker_finishes_pauses_or_stops_at_its_budget(campaig
     with connection.cursor() as cursor:
         cursor.execute(PAUSE, {"campaign": campaign.pk, "starts": campaign.starts, "why": "401 from the provider"})
         Campaign.objects.update(state="running", paused_because="")
-        cursor.execute(budget.STOP, {"campaign": campaign.pk, "cap": "budget"})
+        cursor.execute(budget.STOP, {"campaign": campaign.pk, "starts": campaign.starts, "cap": "budget"})
         Campaign.objects.update(state="running")
         cursor.execute(FINISH, {"campaign": campaign.pk})
     found = [(event, data["state"], data["paused_because"], data["stopped_by"]) for event, _subject, data in told()]
