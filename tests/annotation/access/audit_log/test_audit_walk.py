@@ -149,6 +149,13 @@ LEFT: dict[str, Act] = {
     "control_synthesis": Act(
         "synthesis.control", path=lambda world: f"/c/birds/benchmark/synthesis/{world.synthesis.number}/cancel/"
     ),
+    "comparisons": Act(
+        "comparisons.drawn",
+        data={"documents": "pool", "per_query": 2, "opponents": 1, "people": 1, "seed": 0, "confirm": "1"},
+    ),
+    "control_comparisons": Act(
+        "comparisons.control", path=lambda world: f"/c/birds/comparisons/{world.judging.set.number}/pause/"
+    ),
     "start_comparison_judging": Act(
         "comparisons.judges", data={"set": "1", "judges": ["offline-bm25"], "confirm": "1"}
     ),
@@ -248,6 +255,9 @@ NO_ACT = {
     "aspects_second": "a second person's weights: kept in a table of their own, append-only",
     "grade_gold": "what experts say: append-only rows of their own",
     "gold_review": "what seniors say: append-only rows of their own",
+    "compare_next": "assigns comparisons to oneself: leases, as of judging",
+    "compare_answer": "what somebody prefers: append-only rows of their own, with everybody's name",
+    "compare_undo": "withdraws one's own answer: an append-only row more",
     "judge_consent": "kept in a table of its own, append-only",
     "judge_returned": "that somebody read of it: kept with the membership",
     "judge_guidelines": "that somebody read them: kept with the membership",
@@ -269,6 +279,7 @@ class Walk:
         self.conflict = make_item(make_pair(world.collection), state=Item.State.CONFLICT)
         for _ in range(6):  # a gold sample draws one pair beside five for practice
             make_pair(world.collection)
+        make_pair(world.collection, world.pair.query)  # two documents of a query, to compare
         monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
         monkeypatch.setattr("training.jobs.services.lifecycle.begin_training", lambda **given: world.job)
         monkeypatch.setattr("training.jobs.forms.TrainForm.is_valid", _fine)
