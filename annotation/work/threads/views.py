@@ -48,4 +48,4 @@ def replies_seen(request: HttpRequest, scope: Scope) -> HttpResponse:
         until = None
     if until and until.tzinfo:
         services.mark_seen(scope.member, until)
-    return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect("replies", scope.collection.name)
+    return redirect("replies", scope.collection.name)
