@@ -36,21 +36,21 @@ def decrypt_key(ciphertext: str, name: str, address: str) -> str:
     """Decrypt the key that was stored under this name for this address. Raises BadInput."""
     values = {"name": name.removeprefix(STORED)}
     if not ciphertext:
-        raise BadInput(_("the stored key of %(name)s is missing: enter it again") % values)
+        raise BadInput(_("The stored key of %(name)s is missing: enter it again") % values)
     if not can_store():
         raise BadInput(
-            _("the stored key of %(name)s cannot be read: set QUORUM_STORED_KEYS_SECRET where calls are made") % values
+            _("The stored key of %(name)s cannot be read: set QUORUM_STORED_KEYS_SECRET where calls are made") % values
         )
     try:
         record = json.loads(build_cipher(settings.STORED_KEYS_SECRETS, PURPOSE).decrypt(ciphertext.encode()))
     except Undecipherable:
         message = _(
-            "the stored key of %(name)s cannot be read: QUORUM_STORED_KEYS_SECRET differs from that when it was stored"
+            "The stored key of %(name)s cannot be read: QUORUM_STORED_KEYS_SECRET differs from that when it was stored"
         )
         raise BadInput(message % values) from None
     # A row whose content was exchanged, or a judge whose address was changed, gets no key.
     if (record["name"], record["address"]) != (name, address):
-        raise BadInput(_("the stored key of %(name)s was entered for something else: enter it again") % values)
+        raise BadInput(_("The stored key of %(name)s was entered for something else: enter it again") % values)
     return str(record["key"])
 
 

@@ -46,7 +46,7 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
         if judge.api_key_env != STORED + judge.name:
             keys.delete()
         elif not keys.filter(address=address_of(judge.provider, judge.base_url)).exists():
-            words = _("judge %(judge)s: no key is stored for it at this address: enter it on the page of models")
+            words = _("Judge %(judge)s: no key is stored for it at this address: enter it on the page of models")
             raise BadInput(words % {"judge": judge.name})
         JudgeVersion.objects.filter(name=judge.name, is_current=True).update(is_current=False)
         version = latest.version + 1 if latest else 1
