@@ -16,7 +16,7 @@ from annotation.quality.label_quality.annotators import FEW_HASTY, LEAST_S
 from annotation.quality.label_quality.statistics import StoredStatistics
 from annotation.work.quality_control import onboarding
 from annotation.work.queue.skipped import count_recently, skipped_by_all
-from annotation.work.threads.selectors import count_unanswered, count_unanswered_recently
+from annotation.work.threads.selectors import count_unanswered_recently
 from corpus.models import Collection, Item
 from judges.campaigns.judge_reports import join_reports, judge_reports
 from judges.domain.audits import OVERLAP
@@ -45,8 +45,8 @@ class OpenWork:
     audits: int  # Blind checks that wait for annotators.
     others: Mapping[str, int]  # Tasks on pairs that have a label, by reason.
     is_open: bool  # Something goes on by which all this may change.
-    skipped: int  # Skipped by every annotator.
     threads: int  # Comments and flags that wait for an answer.
+    skipped: int  # Skipped by every annotator.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class AttentionItem:
 
 def read_open_work(collection: Collection, *, polls: bool = False) -> OpenWork:
     """Count what waits, up to MANY of each. `polls`: skipped pairs and threads may be a minute old."""
-    row = fetch_row(COUNT_WAITING, collection=collection.pk, many=MANY)
+    threads = count_unanswered_recently(collection, MANY) if polls else None
+    row = fetch_row(COUNT_WAITING, collection=collection.pk, many=MANY, threads=threads)
     skipped = count_recently(collection) if polls else skipped_by_all(collection).count()
-    threads = count_unanswered_recently(collection, MANY) if polls else count_unanswered(collection, MANY)
-    return OpenWork(*(*row, skipped, threads))
+    return OpenWork(*(*row, skipped))
 
 
 def list_attention(

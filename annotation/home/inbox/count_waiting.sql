@@ -1,4 +1,5 @@
 -- What waits in a collection, each counted up to `many`, and whether anything goes on by which it may change. Reads only.
+-- `threads`: comments and flags without an answer, where their number is in a cache; null: they are counted.
 -- A pair has failed if its newest campaign failed at it and nobody has given it a label or a task since.
 WITH campaigns AS (
     SELECT id, state FROM judges_campaign
@@ -38,4 +39,6 @@ SELECT (SELECT id FROM newest),
     OR EXISTS (SELECT FROM training_job WHERE collection_id = :collection AND state IN ('queued', 'running'))
     OR EXISTS (SELECT FROM benchmark_report WHERE collection_id = :collection AND state IN ('waiting', 'running'))
     OR ((SELECT active FROM people) > 0 AND EXISTS (SELECT FROM corpus_item
-        WHERE collection_id = :collection AND state IN ('open', 'conflict')));
+        WHERE collection_id = :collection AND state IN ('open', 'conflict'))),
+    coalesce(:threads::bigint, (SELECT count(*) FROM (SELECT FROM annotation_thread
+        WHERE collection_id = :collection AND waits LIMIT :many) threads));

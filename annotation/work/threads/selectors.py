@@ -52,16 +52,14 @@ def list_threads(assignments: Iterable[Assignment]) -> list[Thread]:
     return list(threads.order_by("written_at", "pk"))
 
 
-def count_unanswered(collection: Collection, most: int) -> int:
-    """Count the comments and flags that wait for an answer, up to `most`."""
-    return Thread.objects.filter(collection=collection, waits=True)[:most].count()
-
-
 def count_unanswered_recently(collection: Collection, most: int) -> int:
-    """Count them for pages that poll: up to KEPT_S seconds old, since it reads every comment."""
+    """Count those that wait for an answer, up to `most`, for pages that poll: up to KEPT_S seconds old.
+
+    It reads every comment. Other pages count in the statement of count_waiting.
+    """
     count = cache.get(unanswered_key(collection))
     if count is None:
-        count = count_unanswered(collection, most)
+        count = Thread.objects.filter(collection=collection, waits=True)[:most].count()
         cache.set(unanswered_key(collection), count, KEPT_S)
     return int(count)
 
