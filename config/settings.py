@@ -86,6 +86,8 @@ MIDDLEWARE = [
     # After sessions, because signed-in people may send more (docs/adr/0028).
     "config.limits.BodyLimitMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
+    # After the one before, which names a page by its content.
+    "annotation.access.readable.ReadableMiddleware",
     # Last, so that they are the first to handle an error of a view.
     "config.races.RaceMiddleware",
     "config.unavailability.UnavailabilityMiddleware",

@@ -37,7 +37,6 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access import unsent_forms
 from annotation.access.languages import speak_to
-from annotation.access.readable import keep_readable
 from annotation.models import Membership, Role, User
 from corpus.access import Action, View, needed_action
 from corpus.models import Collection
@@ -152,8 +151,6 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
                 return redirect_to_sign_in(request)
             request.scope = scope  # type: ignore[attr-defined]  # error pages show the same navigation
             response = view(request, scope, *args, **kwargs)
-            if isinstance(scope, Scope) and scope.role == Role.VIEWER:
-                _hide_controls(request, scope, response)
             # Out of every cache, the browser's too: a shared computer shows nothing after sign-out.
             if name != "public" and not response.has_header("Cache-Control"):
                 patch_cache_control(response, private=True, no_store=True)
@@ -163,13 +160,6 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
         return guarded
 
     return decorate
-
-
-def _hide_controls(request: HttpRequest, scope: Scope, response: HttpResponseBase) -> None:
-    """Take out of a viewer's page the forms and links that they cannot use."""
-    if isinstance(response, HttpResponse) and response.headers.get("Content-Type", "").startswith("text/html"):
-        page = keep_readable(response.text, scope.may_on_site, request.path)
-        response.content = page.encode()
 
 
 def administered_collections(user: User) -> QuerySet[Collection]:

@@ -9,8 +9,13 @@ from html import escape
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import Resolver404, get_script_prefix, resolve
+from django.utils.deprecation import MiddlewareMixin
 
+from annotation.access.permissions import Scope
+from annotation.models import Role
 from corpus.access import Action, needed_action
 
 VOID = frozenset({"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
@@ -147,3 +152,15 @@ def keep_readable(html: str, may: May, page: str, *, is_closed: bool = False) ->
     parser.feed(html)
     parser.close()
     return "".join(parser.parts)
+
+
+class ReadableMiddleware(MiddlewareMixin):
+    """Takes out of a viewer's pages the forms and links that they cannot use."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        scope = getattr(request, "scope", None)
+        if not isinstance(scope, Scope) or scope.role != Role.VIEWER or not isinstance(response, HttpResponse):
+            return response
+        if response.get("Content-Type", "").startswith("text/html"):
+            response.content = keep_readable(response.text, scope.may_on_site, request.path).encode()
+        return response

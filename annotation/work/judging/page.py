@@ -20,7 +20,6 @@ from annotation.work.judging.forms import DRAFTED
 from annotation.work.queue.aggregation import UNDO_WITHIN
 from annotation.work.queue.annotators import WorkLimits, count_judged, start_of_site_day
 from annotation.work.queue.assignment import EVIDENCE, read_rows
-from annotation.work.threads.selectors import with_messages
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.evidence.measures import DIMENSIONS
 from corpus.evidence.targets import SET_ASIDE
@@ -392,7 +391,7 @@ def decided_assignments(membership: Membership) -> QuerySet[Assignment]:
     """
     judged = Assignment.judgments()
     return (
-        with_messages(Assignment.objects.filter(membership=membership, state__in=DECIDED))
+        Assignment.objects.filter(membership=membership, state__in=DECIDED)
         .annotate(
             grade=Case(When(judged, then="judgment__grade")),
             said=Case(When(judged, then="judgment__comment"), default="flag_note"),

@@ -19,7 +19,6 @@ from annotation.work.quality_control import onboarding
 from annotation.work.queue import assignment, undo
 from annotation.work.queue.annotators import AnnotatorContext, closed, count_judged
 from annotation.work.settings import guidelines
-from annotation.work.threads.selectors import count_unread
 from corpus.errors import BadInput
 
 SUBMIT = QueryDecision(parse=forms.parse_answer, store_and_claim=submitting.submit, store=assignment.submit_judgment)
@@ -263,7 +262,7 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
     """List the member's own decisions, fifty on a page; `?before=` names the last one of the page before."""
     decisions, more = page.list_decisions(scope.member, before=request.GET.get("before", ""))
     context = {"scope": scope, "section": "judge", "decisions": decisions, "more": more, "closed": closed(scope.member)}
-    context |= {"counts": count_judged(scope.member.pk), "unread": count_unread(scope.member)}
+    context["counts"] = count_judged(scope.member.pk)
     return render(request, "judging/history.html", context)
 
 
