@@ -41,11 +41,11 @@ NAMES = r"""
     Webhook https QUORUM_WEBHOOK_NETWORKS SECRET_KEY
     quorum auto eager sdpa flash_attention_2 rr rollout ndcg se last cls safe Markdown
     Excel Quepid Label Studio Argilla
-    OpenAPI Swagger If-Match Retry-After null detail client
+    OpenAPI Swagger If-Match Retry-After null detail client TRL DPO prompt chosen rejected restore export\.ready
 """
 DATA = r"""
     kept m-kept fixed explanation written_by grade
-    birds stones books zoe stranger outsider bystander annotator adjudicator admin owner offline[-\w]* main
+    birds stones books zoe stranger outsider bystander annotator adjudicator admin viewer owner offline[-\w]* main
     books-judge-\d m doc-\S* q\d+ ice\.example http overloaded tries from text title query_id doc_id answers _id
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes
     address role days invitation session way Django dev debate single ensemble panel
