@@ -16,7 +16,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.mark.parametrize("look", EACH_LOOK)
 def test_a_page_is_shared_read_and_revoked(
-    instance: dict[str, str], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
+    instance: dict[str, str],
+    new_page: Callable[..., Any],
+    violations: Callable[[Any], list[str]],
+    console: list[str],
+    look: str,
 ) -> None:
     charlie = people_at_work(judged_collection())["charlie"]
     admin = new_page(user=charlie.user, **LOOKS[look])
@@ -46,6 +50,7 @@ def test_a_page_is_shared_read_and_revoked(
     admin.get_by_text("Link revoked.").wait_for()
     assert reader.goto(address).status == 404
     assert violations(reader) == []
+    console.clear()  # 404
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
