@@ -21,5 +21,5 @@ def check_looks(new_page: Callable[..., Any], violations: Any, user: Any, addres
         page = new_page(user=user, **options)
         for address in addresses:
             page.goto(address)
-            assert violations(page) == [], address
+            assert violations(page) == [], (address, violations(page))
             assert page.evaluate(OVERFLOW) == [], f"{address} is wider than the screen"
