@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.signals import request_finished
+from django.db import close_old_connections
 from django.http import Http404
 from django.test import RequestFactory
 
@@ -30,10 +32,12 @@ ANSWERS: list[Any] = []
 
 @pytest.fixture(autouse=True)
 def closed() -> Iterator[None]:
-    """Close the answers that nobody read, as a server does."""
+    """Close the answers that nobody read, as Django's test client does: connections that other tests left are kept."""
     yield
+    request_finished.disconnect(close_old_connections)
     while ANSWERS:
         ANSWERS.pop().close()
+    request_finished.connect(close_old_connections)
 
 
 def ask(path: Path, **headers: str) -> Any:

@@ -43,7 +43,7 @@ def test_a_set_connects_the_relevant_documents_of_each_query_alone(collection: C
     Label.objects.filter(pair=pairs[0]).update(grade=0)
     drawn = draw(collection, opponents=2)
     assert drawn.number == 1
-    rows = list(drawn.comparisons.select_related("first", "second"))
+    rows = list(drawn.comparisons.select_related("first", "second").order_by("seq"))
     assert all(row.first.query_id == row.second.query_id for row in rows)
     assert pairs[0].pk not in {pair for row in rows for pair in (row.first_id, row.second_id)}
     assert [row.seq for row in rows] == list(range(1, 3 + 4 + 1))
