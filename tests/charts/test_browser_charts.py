@@ -46,7 +46,7 @@ def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(
 ) -> None:
     page = open_chart(new_page, charlie)
     tip, marks = page.locator(".chart-tip").first, page.locator(".chart").first.locator("[data-at]")
-    marks.last.hover()
+    marks.last.locator("rect, path, circle").first.hover()
     told = page.locator(".chart table").first.locator("tbody tr").last.locator("td").last.text_content()
     assert tip.inner_text().endswith(f": {told}")
     page.mouse.move(5, 5)

@@ -122,7 +122,8 @@ def test_twelve_rows_with_sixty_letters_of_each_query_are_seen_at_once(
     books = Collection.objects.get()
     document = make_document(books, "A mapping maps. " * 20, title="A title that is longer than any column. " * 5)
     for number in range(14):
-        query = make_query(books, f"{'Which objects may be the keys of mappings that are kept'} {number:03}?")
+        text = f"{'Which objects may be the keys of mappings that are kept'} {number:03}?"
+        query = make_query(books, text, external_id=f"long-{number}")
         assert len(query.text) == 60
         make_pair(books, query, document)
     page = new_page(user=charlie, viewport={"width": width, "height": 900})
