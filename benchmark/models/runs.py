@@ -28,6 +28,7 @@ class Run(ModelJob):
         EMBEDDING = "embedding", gettext_lazy("dense, model folder")
         SPARSE = "sparse", gettext_lazy("learned sparse, model folder")
         RERANK_FOLDER = "rerank-folder", gettext_lazy("reranked, model folder")
+        SEARCH = "search", gettext_lazy("search endpoint")
 
     name = models.CharField(max_length=100, validators=[RUN_NAME])
     kind = models.CharField(max_length=16, choices=Kind)
@@ -36,6 +37,9 @@ class Run(ModelJob):
     depth = models.PositiveIntegerField(default=0, help_text="Documents of a query, at most.")
     search = models.JSONField(
         default=dict, help_text="Where an index was searched: its recall, and what it was measured on (vector_index)."
+    )
+    counts = models.JSONField(
+        default=dict, help_text="Of a search endpoint: empty, duplicates, without_id, without_text, new, changed."
     )
     is_deleted = models.BooleanField(default=False, help_text="Left out of every table; its rankings stay.")
     kept_in = "recipe"
