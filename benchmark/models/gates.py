@@ -34,4 +34,4 @@ class Gate(Numbered):
         constraints = [models.UniqueConstraint(fields=["collection", "number"], name="gate_number")]
 
     def __str__(self) -> str:
-        return f"{self.collection_id} gate {self.number}: {self.verdict}"
+        return f"gate {self.number}: {self.verdict}"
