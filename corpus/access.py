@@ -23,7 +23,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def needed_action(name: Action, method: str | None) -> Action:
-    """Return what a request needs: whoever may only read results may send nothing to their pages."""
+    """Return what a request needs: people who may only read results may send nothing to their pages."""
     return "admin" if name == "results" and method not in SAFE_METHODS else name
 
 

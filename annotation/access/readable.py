@@ -1,6 +1,6 @@
 """What is left of a page for its reader: no form that they may not send, no link to a page that they may not open.
 
-Pages are written for admins. A viewer gets the same page, and whoever has a shared link gets a part of it; here each
+Pages are written for admins. A viewer gets the same page, and a reader with a shared link gets a part of it; here each
 loses what they cannot use, so that no template has to know them, and what is added to a page later is not forgotten.
 """
 
@@ -41,7 +41,7 @@ def action_of(address: str, page: str, method: str) -> Action | None:
 class ReadableHtml(HTMLParser):
     """Copies a page or fragment without the forms and links for which `may` says no. `page`: the page's own path.
 
-    A link that stands in a table is a value, whose text stays; elsewhere it offers something, and goes as a whole.
+    A link in a table is a value, whose text stays; elsewhere it offers something, and is removed as a whole.
     Links out of the site are those of a document and stay. `is_closed`: the reader may go nowhere at all. All links,
     forms and addresses go, and `may` says whose texts stay.
     """

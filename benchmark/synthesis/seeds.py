@@ -10,7 +10,7 @@ from corpus.formats.files import FileSource, read_text
 from corpus.importing import records
 from corpus.models import Collection, Query
 
-QUERIES = "queries"  # The source that stands for the queries of the collection.
+QUERIES = "queries"  # The source that means the queries of the collection.
 MOST_PERSONAS = 1_000
 LONGEST_PERSONA = 500  # Characters.
 
@@ -39,7 +39,7 @@ def file_seeds(path: Path) -> list[Seed]:
     seeds = []
     for query in records.read_queries(source, by_position=False):
         if query.id in seen:
-            raise source.bad(query.line, f'the id "{query.id}" stands already in line {seen[query.id]}')
+            raise source.bad(query.line, f'the id "{query.id}" is already in line {seen[query.id]}')
         seen[query.id] = query.line
         seeds.append(Seed(query.id, query.text))
     return seeds

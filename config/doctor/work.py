@@ -78,7 +78,7 @@ def check_accounts() -> Iterator[Finding]:
         name = campaign.collection.name
         yield problem(
             "accounts",
-            f"campaign {campaign.number} of {name} stands still: {campaign.paused_because[:200]}",
+            f"campaign {campaign.number} of {name} is not moving: {campaign.paused_because[:200]}",
             f"mend the account, then run `manage.py campaign {name} resume`",
         )
     if not problem_count:
@@ -137,7 +137,7 @@ def check_leases() -> Iterator[Finding]:
                 yield problem(
                     "leases",
                     f"{job.log_name} is held by a worker that is gone since {seconds / 60:.0f} minutes",
-                    f"{START_GPU if model._meta.app_label == 'training' else START}; it goes on from what is stored",
+                    f"{START_GPU if model._meta.app_label == 'training' else START}; it continues from what is stored",
                 )
     if not stuck_count:
         yield ok("leases", "none ran out long ago")

@@ -37,7 +37,7 @@ def _note_push(options: PushOptions, push: HubPush) -> dict[str, Any]:
 
 @action("export.push-asked", noted=_note_push)
 def ask_push(actor: Actor, source: PushSource, options: PushOptions) -> HubPush:
-    """Have a worker push the files. Raises BadInput without a token, or while another push of them goes on."""
+    """Have a worker push the files. Raises BadInput without a token, or while they are being pushed."""
     collection = source.collection
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     find_source(*source)
@@ -45,7 +45,7 @@ def ask_push(actor: Actor, source: PushSource, options: PushOptions) -> HubPush:
         raise BadInput(_("There is no token of the hub: store one below, or set HF_TOKEN on the server"))
     pushes = HubPush.objects.filter(collection=collection, kind=source.kind, number=source.number)
     if pushes.filter(state__in=[HubPush.WAITING, HubPush.RUNNING]).exists():
-        raise BadInput(_("A push of these files goes on: wait for its end"))
+        raise BadInput(_("These files are being pushed already: wait until that is finished"))
     push = pushes.create(
         collection=collection, kind=source.kind, number=source.number, made_by=actor.name, **options.model_dump()
     )

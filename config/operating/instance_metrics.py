@@ -175,7 +175,7 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
 
 def pair_metrics() -> Iterator[Metric]:
     """Yield every collection's pairs by state: the figures of the page Overview and of the command `status`."""
-    pairs = GaugeMetricFamily("quorum_pairs", "Pairs, whoever labelled them.", labels=["collection", "state"])
+    pairs = GaugeMetricFamily("quorum_pairs", "Pairs, by people or models.", labels=["collection", "state"])
     names = dict(Collection.objects.order_by("name").values_list("pk", "name"))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -194,7 +194,7 @@ def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:
     """Yield waiting tasks and jobs, leases, and expired leases."""
     campaigns = GaugeMetricFamily("quorum_campaigns", "Campaigns.", labels=["state"])
     tasks = GaugeMetricFamily("quorum_tasks", "Tasks of people.", labels=["collection", "state"])
-    leases = GaugeMetricFamily("quorum_leases", "Pairs, jobs and tasks that somebody holds.", labels=["kind"])
+    leases = GaugeMetricFamily("quorum_leases", "Pairs, jobs and tasks that are held.", labels=["kind"])
     overdue = GaugeMetricFamily(
         "quorum_lease_overdue_seconds", "Seconds since the first lease ran out that nobody renewed.", labels=["kind"]
     )

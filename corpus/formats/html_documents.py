@@ -1,7 +1,7 @@
 """HTML as a plain text, and as elements around the characters of that text. Pure.
 
 Nothing of the source is copied but its characters: the elements that are written are the few below, with
-attributes that are read and written anew, so a parser that reads the source otherwise finds nothing to run.
+attributes that are read and written again, so a parser that reads the source otherwise finds nothing to run.
 Judges read the text, quotes are checked against it, and the page draws the elements around the same characters.
 """
 

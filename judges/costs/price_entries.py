@@ -68,7 +68,7 @@ def _paid(provider: str) -> str:
 
 
 class ModelPrice(PriceKeys):
-    """A [[price]] table of the file. A model with * at its end stands for every name that begins so."""
+    """A [[price]] table of the file. A model that ends with * means every name that begins so."""
 
     provider: Annotated[Line, AfterValidator(_paid)]
     model: Annotated[

@@ -47,7 +47,7 @@ def read_account_states(accounts: Iterable[Account]) -> dict[Account, AccountSta
     account_states = {}
     for index, account in enumerate(accounts):
         state, counts = replies[2 * index : 2 * index + 2]
-        # Among the numbers stands the last error, which is text.
+        # Among the numbers is the last error, which is text.
         numbers = {key.decode(): float(value) for key, value in state.items() if key != b"said"}
         seconds = {name: max(0, round((numbers.get(name, 0) - now) / 1000)) for name in ("paused_until", "open_until")}
         account_states[account] = AccountState(

@@ -196,7 +196,7 @@ def certificate_advice(error: ssl.SSLCertVerificationError) -> str:
     if error.verify_code in OTHER_NAME:
         return "the certificate is of another name: correct the base_url"
     if error.verify_code in OTHER_TIME:
-        return "the certificate is not valid today: look at this machine's clock, or tell whoever runs the server"
+        return "the certificate is not valid today: look at this machine's clock, or tell the operator of the server"
     path = os.environ.get("SSL_CERT_FILE")
     if path:
         return f"SSL_CERT_FILE names {path}: add the certificate of the authority that signed the server's to it"

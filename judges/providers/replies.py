@@ -155,7 +155,7 @@ def read_tokens(
             )
         )
     # The tokens of the text alone, cut where it begins and ends; () if it is not in them. Servers that read the model's
-    # output themselves leave out what stands around the answer: llama.cpp a Markdown fence, vLLM the reasoning. The
+    # output themselves leave out what surrounds the answer: llama.cpp a Markdown fence, vLLM the reasoning. The
     # answer comes last.
     position = -"".join(token.text for token in tokens).rfind(text)
     if not text or position > 0:

@@ -44,8 +44,8 @@ def measure_outputs(
     reasons = {
         "label_match": "no row carries a label",
         "format": "there is no row",
-        "fidelity": "no number, percentage or date stands in evidence of rows where label and answer are yes",
-        "fidelity_prism": "no number, percentage or date stands in evidence of rows where label and answer are yes",
+        "fidelity": "no number, percentage or date is in the evidence of rows where label and answer are yes",
+        "fidelity_prism": "no number, percentage or date is in the evidence of rows where label and answer are yes",
         "language": "no row where label and answer are yes has both contribution and evidence",
     }
     return {

@@ -163,7 +163,7 @@ def _record_end(job: Job, folder: JobFolder, code: int) -> None:
     # A negative code is the signal that killed the process.
     elif code < 0 and job.attempts < leases.MOST_ATTEMPTS:
         # Killed by the kernel, for lack of memory, or by a person: the next claim resumes from the checkpoint.
-        logger.warning("%s was killed by signal %s and goes on from its checkpoint", job, -code)
+        logger.warning("%s was killed by signal %s and will continue from its checkpoint", job, -code)
         leases.give_back(job, attempts=job.attempts, **progress)
     else:
         leases.finish(job, Job.State.FAILED, error=error or folder.last_log_line(), **progress)

@@ -1,4 +1,4 @@
-"""The bulk act that sets labels: an admin's grade, which stands in the history as an adjudication without a task.
+"""The bulk act that sets labels: an admin's grade, which the history shows as an adjudication without a task.
 
 It has the authority of an adjudication (corpus.labels): the newest one is the label, whatever people and judges said or
 say later. Tasks of the pair that wait for a grade are withdrawn, and undo brings them back.

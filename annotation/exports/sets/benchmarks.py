@@ -113,6 +113,6 @@ def task_card(source: SetSource, splits: list[str], languages: list[str]) -> str
         "A retrieval task: `corpus` (`_id`, `title`, `text`), `queries` (`_id`, `text`) and `qrels` (`query-id`,",
         f"`corpus-id`, `score`: the grade, 0 to {source.collection.grades}), the last with the splits "
         f"{', '.join(splits)}.",
-        "No query stands in two splits. The licence of the texts is that of their source.",
+        "No query is in two splits. The licence of the texts is that of their source.",
     ]
     return "\n".join(lines) + "\n"

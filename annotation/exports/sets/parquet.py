@@ -158,7 +158,7 @@ def dataset_card(
         "Pairs of a query and a document with a label: "
         + ", ".join(f"{n} in {name}" for name, n in splits.items())
         + ".",
-        "No query stands in two splits.",
+        "No query is in two splits.",
         "",
         f"- `grade`: 0 to {collection.grades}; `relevant`: the grade is "
         f"{options.relevant_from or collection.relevant_from} or more",

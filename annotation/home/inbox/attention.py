@@ -44,7 +44,7 @@ class OpenWork:
     escalated: int  # Wait for annotators.
     audits: int  # Blind checks that wait for annotators.
     others: Mapping[str, int]  # Tasks on pairs that have a label, by reason.
-    is_open: bool  # Something goes on by which all this may change.
+    is_open: bool  # Something is running that may change all this.
     threads: int  # Comments and flags that wait for an answer.
     skipped: int  # Skipped by every annotator.
 

@@ -61,7 +61,7 @@ def mail_inbox(user: User, collection: Collection, *, administers: bool = True) 
     """Mail what is new for a person in a collection, once; return whether a mail was sent.
 
     1. Wait for the pause that the person chose.
-    2. Compare the inbox with what was mailed before and still stands in it.
+    2. Compare the inbox with what was mailed before and is still in it.
     3. Store what is mailed before it is sent, so that of two workers one sends it; a refused mail is tried again.
     """
     now, reader = timezone.now(), InboxReader.objects.get_or_create(user=user, collection=collection)[0]

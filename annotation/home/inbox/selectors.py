@@ -72,7 +72,7 @@ class Inbox:
 
     items: list[AttentionItem]
     ended: list[EndedWork]  # Since the reader last dismissed such news; the newest first.
-    is_open: bool  # Something goes on by which it may change.
+    is_open: bool  # Something is running that may change it.
     needs_statistics: bool
     at: datetime
 

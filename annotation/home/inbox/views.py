@@ -19,7 +19,7 @@ MOST_NEWS = 3
 def inbox(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Return the count and, as notices, what ended after the query's `since`, except what the page shows itself.
 
-    The status is 286 when nothing goes on. Where the inbox differs from the query's `was`, the event
+    The status is 286 when nothing is running. Where the inbox differs from the query's `was`, the event
     `inbox-changed` tells the page.
     """
     adjudicates = scope.may_judge and scope.may_adjudicate

@@ -112,7 +112,7 @@ def read_stored_statistics(collection: Collection) -> StoredStatistics:
 
 
 def is_outdated(collection: Collection, statistics: StoredStatistics) -> bool:
-    """Return whether people have judged since the statistics were stored, and storing them anew is worth its time."""
+    """Return whether people have judged since the statistics were stored, and storing them again is worth its time."""
     at, job = statistics.at, statistics.job
     if job is not None and not job.is_over:
         return False

@@ -107,7 +107,7 @@ def _change_settings(request: HttpRequest, scope: Scope, name: str, form: Action
             "form": _form_of_work(None, scope),
             "money": _form_of_amounts(None, scope),
             "arms": ArmsForm(ArmWeights, initial=scope.collection.arms),
-            # An experiment is of the Lab, but one that goes on stays in sight.
+            # Experiments belong to the Lab, but one that is running stays in sight.
             "has_arms": scope.collection.lab or scope.collection.arms != shown_only(),
             "caps": collection_budget(scope.collection),
             "guidelines": guidelines.current(scope.collection),

@@ -133,7 +133,7 @@ class Command(JudgingCommand):
         funnel = Funnel.of(filling)
         if filling.after is None and options["wait"] and (funnel.failed or funnel.pending):
             raise Incomplete(
-                f"{funnel.pending:,} pairs are pending and {funnel.failed:,} failed: the same command goes on, "
+                f"{funnel.pending:,} pairs are pending and {funnel.failed:,} failed: run the same command to continue, "
                 "--retry-failed has failed ones judged again, --with-what-there-is fills without them",
                 document,
             )

@@ -22,7 +22,7 @@ Options = dict[str, Any]
 class Command(JobCommand):
     name = "rag"
     kind = ANSWERS
-    help = "Answer queries from what runs return, judge the answers, and measure RAGAlign. A second call goes on."
+    help = "Answer queries from what runs return, judge the answers, and measure RAGAlign. A second call continues."
 
     def arguments(self, parser: CommandParser) -> None:
         """Add the options of an evaluation, and the versions of the qrels for its figures."""
@@ -92,7 +92,9 @@ class Command(JobCommand):
         incomplete = next((row for row in rows if row.state != JobState.READY), None)
         if incomplete is not None and options["wait"]:
             reason = incomplete.error or f"it was {incomplete.state}"
-            raise Incomplete(f"Answers of {incomplete.collection.name}: {reason}; the same command goes on", document)
+            raise Incomplete(
+                f"Answers of {incomplete.collection.name}: {reason}; run the same command to continue", document
+            )
         return document
 
 

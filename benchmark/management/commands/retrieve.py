@@ -115,7 +115,7 @@ def read_instructions(file: Path) -> dict[str, str]:
         except (ValueError, TypeError, KeyError):
             raise BadInput(f"{file}:{number}: not a JSON object with query_id and instruction") from None
         if not isinstance(query, str) or not isinstance(instruction, str) or query in instructions:
-            raise BadInput(f"{file}:{number}: query_id and instruction are texts, and a query stands once")
+            raise BadInput(f"{file}:{number}: query_id and instruction must be texts, and each query may appear once")
         instructions[query] = instruction
     if not instructions:
         raise BadInput(f"{file}: there is no line; each is {{query_id, instruction}}")

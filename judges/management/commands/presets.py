@@ -96,7 +96,7 @@ def judge_block(preset: Preset) -> list[str]:
     if preset.client in CREDENTIALS:
         lines.append(f"# credentials: {CREDENTIALS[preset.client]}")
     elif preset.key_env:
-        lines.append(f"# the key stands in the environment variable {preset.key_env}; api_key_env names another one")
+        lines.append(f"# the key is read from the environment variable {preset.key_env}; api_key_env names another one")
     elif preset.wire != "offline":
         lines.append('# api_key_env = "SOME_API_KEY": the environment variable of its key, where it has one')
     if "token_command" in preset.takes:

@@ -1,4 +1,4 @@
-"""`rotate_stored_keys`: encrypt stored keys anew, before an old secret is taken away."""
+"""`rotate_stored_keys`: encrypt stored keys again, before an old secret is removed."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Command(QuorumCommand):
     """The command that encrypts all stored keys with the first secret of QUORUM_STORED_KEYS_SECRET."""
 
     act = "judges.keys-rotated"
-    help = "Encrypt all stored keys anew, with the first secret of QUORUM_STORED_KEYS_SECRET."
+    help = "Encrypt all stored keys again with the first secret of QUORUM_STORED_KEYS_SECRET."
 
     @transaction.atomic
     def run(self, **options: Any) -> object:

@@ -48,7 +48,7 @@ class Command(QuorumCommand):
             except KeyboardInterrupt:
                 name = job.collection.name if job.collection else lifecycle.SHARED
                 self.stderr.write(
-                    f"interrupted: job {job.number} goes on from its checkpoint as soon as a worker serves the queue; "
+                    f"interrupted: job {job.number} continues from its checkpoint once a worker serves the queue; "
                     f"to end it: manage.py training {name} cancel --job {job.number}"
                 )
                 raise
