@@ -173,7 +173,7 @@ FAULTS: dict[str, tuple[Callable[[Scene], None], str, str]] = {
     "keys": (plant_unset_key, "DOCTORS_OPENAI_KEY is not set here, the key of one", "set DOCTORS_OPENAI_KEY"),
     "workers": (plant_no_worker, "none answers, and 1 campaigns", "manage.py serve --judge-workers 1"),
     "leases": (plant_stuck_lease, "1 pairs are held by workers that are gone, the first for 60 min", "takes them up"),
-    "leases, of jobs": (plant_stuck_job, "is held by a worker that is gone since 60 min", "it goes on from what is"),
+    "leases, of jobs": (plant_stuck_job, "is held by a worker that is gone since 60 min", "it continues from what is"),
     "accounts": (plant_refused_account, "401 the key is not valid", "run `manage.py campaign books resume`"),
     "mail": (plant_no_mail_server, "does not take mail", "check EMAIL_HOST"),
     "versions": (plant_missing_package, "packages are missing: django-htmx", "run `make install`"),

@@ -175,7 +175,7 @@ def test_a_page_says_who_will_read_which_files_before_a_worker_pushes_them(
     assert not HubPush.objects.exists() and not hub.requests
     ask(client, made, "team/books")
     again = client.post(address, {"repository": "team/books", "confirm": "1"}).content.decode()
-    assert "A push of these files goes on" in again and HubPush.objects.count() == 1
+    assert "These files are being pushed already" in again and HubPush.objects.count() == 1
     assert work().state == HubPush.READY and hub.repositories["datasets/team/books"].private
     assert f"{hub.address}/datasets/team/books" in client.get(address).content.decode()
     acts = AuditEntry.objects.filter(act__startswith="export.push").order_by("pk")
