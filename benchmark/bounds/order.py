@@ -4,7 +4,7 @@ The measure is nDCG@k with linear gain, averaged over queries. Queries are judge
 each other, so the extreme of a mean is the mean of the extremes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -15,6 +15,7 @@ import numpy as np
 from benchmark.bounds.bounds import Floats, Integers, ideal_dcg, largest_ndcg, smallest_ndcg
 from benchmark.measures.arrays import dcg_discounts, divide_or_zero
 from benchmark.measures.pooling import Judged, Rankings
+from benchmark.significance.query_weights import weights_by_count
 
 EPSILON = 1e-9  # A smaller difference of means counts as none.
 CHUNK = 100  # Queries whose problems are solved together.
@@ -30,6 +31,7 @@ class BoundsPool:
     """The pool of one query: how its unjudged documents count in each ranking."""
 
     query: int
+    share: float  # Weight of the query in the mean; on average 1.
     documents: Integers  # (unjudged,) of the pool.
     weights: Floats  # (runs, unjudged) discounts of ranks; 0: not in the top k.
     gained: Floats  # (runs,) DCG of the judged documents of the top k.
@@ -37,8 +39,10 @@ class BoundsPool:
     judged: Floats  # (runs,) share of the documents returned.
 
 
-def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, grade_gains: Floats, k: int) -> BoundsPool:
-    """Build the pool of a query. `ranked`: each run's documents, best first."""
+def pool_of(
+    query: int, ranked: Sequence[Integers], judged: Judged, grade_gains: Floats, k: int, share: float = 1.0
+) -> BoundsPool:
+    """Build the pool of a query. `ranked`: each run's documents, best first; `share`: its weight in the mean."""
     judged_documents, grades = judged.get(query, (np.empty(0, np.int64), np.empty(0, np.int16)))
     tops = [np.asarray(documents[:k], dtype=np.int64) for documents in ranked]
     # Only documents that some run returned in its top k: others change the ideal alone.
@@ -57,6 +61,7 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, grade_gains:
     counts = np.bincount(grades, minlength=len(grade_gains)).astype(np.int64)
     return BoundsPool(
         query=query,
+        share=share,
         documents=documents[~is_judged],
         weights=weights[:, ~is_judged],
         gained=weights[:, is_judged] @ gain,
@@ -71,6 +76,7 @@ def compute_bounds(
     top: int,
     k: int = 10,
     report_progress: ProgressCallback = lambda done, total: None,
+    counts_by_query: Mapping[int, float] | None = None,
 ) -> dict[str, Any]:
     """Return the bounds of every run, the unsettled orders, and the pairs that could settle them, as a report has them.
 
@@ -80,7 +86,8 @@ def compute_bounds(
     the most informative first, at most MOST.
 
     `top`: the highest grade; no judged grade may be above it. Means are over the judged queries, or
-    over all queries of the runs where none is judged.
+    over all queries of the runs where none is judged. `counts_by_query`: how often each query was asked, by which
+    the means are weighted; None: plain means.
     """
     runs = list(rankings)
     # An imported version may contain a query without any grade, which neither trec_eval nor a report counts.
@@ -88,9 +95,10 @@ def compute_bounds(
     queries = queries or sorted({query for ranking in rankings.values() for query in ranking})
     # Linear gain, as trec_eval's ndcg_cut has it.
     grade_gains, no_documents = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
+    counts_asked = [1.0 if counts_by_query is None else counts_by_query.get(query) for query in queries]
     pools = [
-        pool_of(query, [rankings[run].get(query, no_documents) for run in runs], judged, grade_gains, k)
-        for query in queries
+        pool_of(query, [rankings[run].get(query, no_documents) for run in runs], judged, grade_gains, k, float(share))
+        for query, share in zip(queries, weights_by_count(counts_asked), strict=True)
     ]
     # Two passes over the pools: bounds, and then the pairs that matter.
     steps, done = 2 * len(pools), 0
@@ -103,15 +111,16 @@ def compute_bounds(
         counts = np.concatenate([np.repeat(pool.counts[None, :], len(runs), axis=0) for pool in batch])
         weights, sizes = _stack_weights([pool.weights for pool in batch], k)
         problems = (const, weights, sizes, counts, grade_gains, k)
-        low += smallest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
-        high += largest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
-        today += divide_or_zero(const, ideal_dcg(counts, grade_gains, k)).reshape(-1, len(runs)).sum(axis=0)
-        lead += sum(_attained_leads(pool, grade_gains, k) for pool in batch)
+        shares = np.array([pool.share for pool in batch])[:, None]
+        low += (smallest_ndcg(*problems)[0].reshape(-1, len(runs)) * shares).sum(axis=0)
+        high += (largest_ndcg(*problems)[0].reshape(-1, len(runs)) * shares).sum(axis=0)
+        today += (divide_or_zero(const, ideal_dcg(counts, grade_gains, k)).reshape(-1, len(runs)) * shares).sum(axis=0)
+        lead += sum(_attained_leads(pool, grade_gains, k) * pool.share for pool in batch)
         report_progress(done := done + len(batch), steps)
     count = max(len(pools), 1)
     unsettled = _find_open_orders(pools, grade_gains, k, low / count, high / count, lead / count)
     first = _rank_informative_pairs(pools, unsettled, grade_gains, k, lambda n: report_progress(done + n, steps))
-    judged_shares = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
+    judged_shares = sum((pool.judged * pool.share for pool in pools), np.zeros(len(runs))) / count
     systems = [
         {
             "run": run,
@@ -182,7 +191,8 @@ def _find_open_orders(
         const = np.array([pool.gained[leader] - pool.gained[follower] for pool in pools])
         counts = np.stack([pool.counts for pool in pools])
         weights, sizes = _stack_weights([(pool.weights[leader] - pool.weights[follower])[None, :] for pool in pools], k)
-        return float(largest_ndcg(const, weights, sizes, counts, grade_gains, k)[0].mean()) > EPSILON
+        leads = largest_ndcg(const, weights, sizes, counts, grade_gains, k)[0]
+        return float((leads * np.array([pool.share for pool in pools])).mean()) > EPSILON
 
     return [
         (first, second)
@@ -223,7 +233,7 @@ def _rank_informative_pairs(
             by_ideal = gain_differences * (inverse[grade] - inverse[0])
             by_gain = weight_differences * grade_gains[grade] * inverse[grade]
             np.maximum(largest, np.abs(by_ideal + by_gain), out=largest)
-        values = largest.sum(axis=0) / len(pools)
+        values = largest.sum(axis=0) * pool.share / len(pools)
         pairs = zip(pool.documents.tolist(), values.tolist(), strict=True)
         influences += [(pool.query, document, value) for document, value in pairs if value > 0]
         if number % CHUNK == 0 or number == len(pools):

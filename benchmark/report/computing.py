@@ -19,6 +19,7 @@ from benchmark.measures.graded_runs import (
     stack_rankings,
 )
 from benchmark.report import curves, verdict
+from benchmark.significance.query_weights import effective_queries, weights_by_count
 from benchmark.significance.tests import Values, add_tests, count_swapped, kendall_tau, mean_changes, rank_means
 
 VERSION = 3  # Version of the result's shape and computation, which is part of a report's key.
@@ -56,6 +57,7 @@ class ReportQuestion:
     relevant_from: int = 1
     seed: int = 0
     aspects: AspectValues | None = None
+    counts: Mapping[int, float] | None = None  # How often each query was asked, by which means are weighted; else None.
 
     @cached_property
     def queries(self) -> list[int]:
@@ -64,11 +66,15 @@ class ReportQuestion:
         # Without judged queries those of the runs are used, so that bounds of an unjudged pool can be computed.
         return sorted(judged or {query for system in self.systems for query in system.rankings})
 
+    def weights_of(self, queries: Sequence[int]) -> Floats | None:
+        """Return the queries' weights in a mean over them, on average 1; None for a plain mean."""
+        return None if self.counts is None else weights_by_count([self.counts.get(query) for query in queries])
+
 
 def compute_report(
     question: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[dict[str, Any], dict[str, Values]]:
-    """Compute the whole report: the result as JSON, and each query's values by measure.
+    """Compute the whole report: the result as JSON, and each query's values, without its weight, by measure.
 
     `progress(done, total)` is called between its steps.
     """
@@ -85,12 +91,14 @@ def compute_report(
     values |= {key: Values(*map(measure, graded)) for key, measure in measures.BY_VERSION.items()}
     progress(1, STEPS)
     names = [system.name for system in question.systems]
-    rows = _compare_systems(values, measures.RANKING, names, question.seed)
+    weights = question.weights_of(question.queries)
+    rows = _compare_systems(values, measures.RANKING, names, question.seed, weights)
     if (aspects := question.aspects) is not None and aspects.queries:
         # Tested separately: other queries need other random signs.
         aspect_values = {key: Values(None, matrix) for key, matrix in aspects.values.items()}
         values |= aspect_values
-        rows |= _compare_systems(aspect_values, tuple(aspect_values), names, question.seed)
+        aspect_weights = question.weights_of(aspects.queries)
+        rows |= _compare_systems(aspect_values, tuple(aspect_values), names, question.seed, aspect_weights)
     progress(2, STEPS)
     changes = curves.changed_labels(documents, before, after, question.relevant_from)
     growth, contribution = _pool_curves(question, documents, before, after, changes)
@@ -127,7 +135,7 @@ def compute_report(
         "holes_in_unjudged_queries": curves.holes_in_unjudged_queries(changes, before),
         "measures": list(values),
         "systems": systems,
-        **_over_systems(rows, values),
+        **_over_systems(rows),
         "common": _common_queries(question, documents, values, names),
         "orders": curves.ORDERS,
         "growth": growth,
@@ -140,6 +148,13 @@ def compute_report(
         ),
         "aspects": {"queries": aspects.queries, "k": aspects.k} if aspects is not None and aspects.queries else None,
     }
+    # Where means are plain there is nothing to say, and the result is what it was before there were weights.
+    if question.counts is not None and weights is not None:
+        result["weights"] = {
+            "by": "counts",
+            "without": sum(query not in question.counts for query in question.queries),
+            "effective": effective_queries(weights),
+        }
     progress(STEPS, STEPS)
     return result, values
 
@@ -159,21 +174,24 @@ def _common_queries(
     if len(positions) in (0, len(question.queries)):
         return {"queries": len(positions)}
     common_values = {key: values[key].of(positions) for key in ("hole", *measures.BY_VERSION)}
-    rows_by_measure = _compare_systems(common_values, measures.RANKING, names, question.seed)
+    weights = question.weights_of([question.queries[position] for position in positions])
+    rows_by_measure = _compare_systems(common_values, measures.RANKING, names, question.seed, weights)
     systems = [{key: rows[position] for key, rows in rows_by_measure.items()} for position in range(len(names))]
-    return {"queries": len(positions), "systems": systems, **_over_systems(rows_by_measure, common_values)}
+    return {"queries": len(positions), "systems": systems, **_over_systems(rows_by_measure)}
 
 
 def _compare_systems(
-    values: Mapping[str, Values], ranking: Sequence[str], names: list[str], seed: int
+    values: Mapping[str, Values], ranking: Sequence[str], names: list[str], seed: int, weights: Floats | None
 ) -> dict[str, list[dict[str, Any]]]:
     """Return means by measure and system, with tests, ranks and letters for measures that rank systems."""
+    if weights is not None:
+        values = {key: measure_values.times(weights) for key, measure_values in values.items()}
     rows = {key: mean_changes(measure_values) for key, measure_values in values.items()}
-    add_tests(rows, {key: values[key] for key in ranking}, names, seed)
+    add_tests(rows, {key: values[key] for key in ranking}, names, seed, weights)
     return rows
 
 
-def _over_systems(rows_by_measure: Mapping[str, Any], values: Mapping[str, Values]) -> dict[str, Any]:
+def _over_systems(rows_by_measure: Mapping[str, Any]) -> dict[str, Any]:
     """Return unweighted means over the systems, and the change of order: Kendall's tau, moved ranks, swapped pairs."""
     means: dict[str, dict[str, float | None]] = {}
     order: dict[str, dict[str, float | None]] = {}
@@ -184,8 +202,8 @@ def _over_systems(rows_by_measure: Mapping[str, Any], values: Mapping[str, Value
         }
     for key in measures.RANKING:
         order[key] = {"tau": None, "moved": 0, "swapped": 0}
-        if (before := values[key].before) is not None:
-            means_before, means_after = (matrix.mean(axis=1).tolist() for matrix in (before, values[key].after))
+        means_before, means_after = ([row[name] for row in rows_by_measure[key]] for name in ("before", "after"))
+        if None not in means_before:
             # Means that differ only by rounding share a rank, so that no move is counted between them.
             rank_pairs = zip(rank_means(means_before), rank_means(means_after), strict=True)
             order[key] = {
@@ -205,7 +223,8 @@ def _pool_curves(
     """
     orders = curves.random_orders(len(question.systems), question.seed)
     sizes = curves.pool_sizes(changes, orders)
-    marginal = curves.marginal_contributions(documents, before, after, changes, orders, question.relevant_from)
+    weights = question.weights_of(question.queries)
+    marginal = curves.marginal_contributions(documents, before, after, changes, orders, question.relevant_from, weights)
     names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
     by_step, last_rates = curves.mean_bands(curves.growth_rates(sizes)), curves.last_growth_rates(changes)
     if len(last_rates) > 1:

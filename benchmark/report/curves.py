@@ -104,12 +104,18 @@ def last_growth_rates(changes: ChangedLabels) -> Floats:
 
 
 def marginal_contributions(
-    documents: Ints, before: Version, after: Version, changes: ChangedLabels, orders: Ints, relevant_from: int
+    documents: Ints,
+    before: Version,
+    after: Version,
+    changes: ChangedLabels,
+    orders: Ints,
+    relevant_from: int,
+    weights: Floats | None = None,
 ) -> dict[str, Floats]:
     """Return by measure (orders, systems - 1) the mean over r of |Perf(r) on S_m with r - Perf(r) on S_m|.
 
     For m = 1, 2, ... S_m are the first m of the other systems in the order; Perf is Hit@k, nDCG@k
-    (linear) or Recall@k, the mean over the queries.
+    (linear) or Recall@k, the mean over the queries, weighted by `weights` (on average 1) if there are any.
     """
     systems, queries, k = documents.shape
     levels = sorted({*before.levels, *after.levels})
@@ -133,6 +139,11 @@ def marginal_contributions(
         sums: Floats = np.cumsum(added.reshape(queries, systems), axis=1, dtype=np.float64)
         return sums[:, 1:]
 
+    def mean(by_query: Floats | NDArray[np.bool_]) -> Floats:
+        """Return the means of (queries, m)."""
+        weighted = by_query if weights is None else by_query * weights[:, None]
+        return np.asarray(weighted.mean(axis=0), dtype=np.float64)
+
     def performance(system: int, steps: Ints) -> dict[str, Floats]:
         """Return Perf for m = 1 .. systems - 1, with pair p annotated from steps[p] systems on."""
         is_own, grades = changes.returned[system], grades_before[system]
@@ -151,9 +162,9 @@ def marginal_contributions(
         ideal = measures.ideal_dcg(levels, counts, k, measures.linear_gain) if counts else np.zeros_like(dcg)
         return {
             # A count computed with floats: above 0.5 means at least 1.
-            "hit": (returned_relevant > 0.5).mean(axis=0),
-            "ndcg": measures.divide_or_zero(dcg, ideal).mean(axis=0),
-            "recall": measures.divide_or_zero(returned_relevant, all_relevant).mean(axis=0),
+            "hit": mean(returned_relevant > 0.5),
+            "ndcg": mean(measures.divide_or_zero(dcg, ideal)),
+            "recall": mean(measures.divide_or_zero(returned_relevant, all_relevant)),
         }
 
     sums = {name: np.zeros((len(orders), max(0, systems - 1))) for name in MARGINAL}

@@ -26,6 +26,10 @@ class Values:
         """Return the values of some queries only, by their positions."""
         return Values(None if self.before is None else self.before[:, positions], self.after[:, positions])
 
+    def times(self, weights: Floats) -> "Values":
+        """Return the values times the queries' weights, which are on average 1: their means are weighted ones."""
+        return Values(None if self.before is None else self.before * weights, self.after * weights)
+
 
 def join_members(members: Sequence[Values]) -> Values:
     """Join the queries of several collections of the same systems, one collection after the other.
@@ -35,20 +39,17 @@ def join_members(members: Sequence[Values]) -> Values:
     queries is then the unweighted mean of the collections' means, and tests over all queries are
     tests of that mean.
     """
-    sizes = [member.after.shape[1] for member in members]
-    # ADR 0035: without weights the tests would be about another mean than the one shown, decided by the largest member.
-    weights = weights_of(sizes)
-
-    def joined(parts: Sequence[Floats]) -> Floats:
-        return np.concatenate([part * weight for part, weight in zip(parts, weights, strict=True)], axis=1)
-
     before = [member.before for member in members if member.before is not None]
-    return Values(joined(before) if len(before) == len(members) else None, joined([member.after for member in members]))
+    after = np.concatenate([member.after for member in members], axis=1)
+    joined = Values(np.concatenate(before, axis=1) if len(before) == len(members) else None, after)
+    # ADR 0035: without weights the tests would be about another mean than the one shown, decided by the largest member.
+    return joined.times(member_weights(members))
 
 
-def weights_of(sizes: Sequence[int]) -> list[float]:
-    """Return a query's weight in each collection, by numbers of queries; on average 1."""
-    return [sum(sizes) / (len(sizes) * size) for size in sizes]
+def member_weights(members: Sequence[Values]) -> Floats:
+    """Return the weight of each query of several collections, one collection after the other; on average 1."""
+    sizes = [member.after.shape[1] for member in members]
+    return np.repeat([sum(sizes) / (len(sizes) * size) for size in sizes], sizes)
 
 
 def mean_changes(values: Values) -> list[dict[str, Any]]:
@@ -64,14 +65,14 @@ def mean_changes(values: Values) -> list[dict[str, Any]]:
 
 
 def add_tests(
-    rows: MeasureRows, values: Mapping[str, Values], names: Sequence[str], seed: int, sizes: Sequence[int] = ()
+    rows: MeasureRows, values: Mapping[str, Values], names: Sequence[str], seed: int, weights: Floats | None = None
 ) -> None:
     """Add to each system's row the interval and p of its change, ranks and letters. All measures share random signs.
 
     Interval and p come from the same test, both corrected by Holm over the systems: the interval
     excludes 0 exactly where the corrected p is below 0.05.
 
-    `sizes`: the number of queries of each collection, where there are several, one after the other.
+    `weights`: the weight of each query, on average 1, by which its values have been multiplied already.
     """
     blocks: list[Floats] = []
     columns_of: dict[tuple[str, str], range] = {}
@@ -80,7 +81,6 @@ def add_tests(
             if matrix is not None:
                 columns_of[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
                 blocks.append(matrix.T)
-    weights = np.repeat(weights_of(sizes), sizes) if sizes else None
     # One set of random signs for all columns: 300 pairs of 25 systems cost no more draws than one pair.
     tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
     for (key, when), columns in columns_of.items():

@@ -19,7 +19,7 @@ from benchmark.report import reports
 from benchmark.report.computing import VERSION
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.report.systems.chosen import ready_runs
-from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
+from benchmark.significance.tests import Values, add_tests, join_members, mean_changes, member_weights
 from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput
@@ -162,13 +162,7 @@ def suite_tests(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) 
             values.append(Values(before if before.size else None, after))
         joined = join_members(values)
         test_rows = mean_changes(joined)
-        add_tests(
-            {key: test_rows},
-            {key: joined},
-            names,
-            reports.SEED,
-            [member_values.after.shape[1] for member_values in values],
-        )
+        add_tests({key: test_rows}, {key: joined}, names, reports.SEED, member_weights(values))
         cache.set(cache_key, test_rows, CACHED_S)
     return dict(zip(names, test_rows, strict=True))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
+from benchmark.significance.tests import Values, add_tests, join_members, mean_changes, member_weights
 from charts.downloads import Cell, DownloadTable
 from corpus.errors import BadInput
 from training.recipes.table import LOSSES
@@ -64,7 +64,7 @@ def compare_losses(members: Sequence[Mapping[str, ByQuery]]) -> list[dict[str, A
         values.append(Values(before, after))
     joined = join_members(values)
     changes = mean_changes(joined)
-    add_tests({MEASURE: changes}, {MEASURE: joined}, losses, SEED, [member.after.shape[1] for member in values])
+    add_tests({MEASURE: changes}, {MEASURE: joined}, losses, SEED, member_weights(values))
     return [
         {
             "loss": loss, "base": row["before"], "value": row["after"], "delta": row["change"],

@@ -45,7 +45,9 @@ def gains_together(parts: list[NDArray[np.float64]]) -> dict[str, Any]:
     """One system's gains in the queries of several collections."""
     joined = tested.join_members([tested.Values(np.zeros_like(one), one) for one in parts])
     told = tested.mean_changes(joined)
-    tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [one.shape[1] for one in parts])
+    tested.add_tests(
+        {"hit": told}, {"hit": joined}, ["one"], 0, tested.member_weights([tested.Values(None, one) for one in parts])
+    )
     return told[0]
 
 
