@@ -96,6 +96,20 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
         refuse(f"{name}: {error}; name networks as 10.0.0.0/8, separated by commas.")
 
 
+def servers(name: str) -> frozenset[str]:
+    """Return servers like search.example.org:9200, in lower case; anything else ends the program."""
+    words = [word.lower() for word in comma_separated(name)]
+    for word in words:
+        try:
+            parts = urlsplit(f"//{word}")
+            is_server = parts.netloc == word and "@" not in word and bool(parts.hostname) and bool(parts.port)
+        except ValueError:
+            is_server = False
+        if not is_server:
+            refuse(f"{name}: {word!r} must be a host with its port, as 127.0.0.1:9200; separate several by commas.")
+    return frozenset(words)
+
+
 def origins(name: str) -> list[str]:
     """Return origins like https://quorum.example.org; anything else ends the program."""
     # Browsers send an origin without a trailing slash, and Django compares the strings.

@@ -100,6 +100,8 @@ MAX_FILE_BYTES = env.count("QUORUM_FILE_MB", 20_000, least=1) * 1_000_000
 UPLOADS_BYTES = env.count("QUORUM_UPLOADS_MB", 50_000, least=1) * 1_000_000
 
 API_PER_MINUTE = env.count("QUORUM_API_PER_MINUTE", 1_200, least=1)  # Requests of one access token.
+# Servers (host:port) to which requests of search endpoints may go although they are not on the public network.
+SEARCH_HOSTS = env.servers("QUORUM_SEARCH_HOSTS")
 # Webhooks are sent to public addresses by https, and to these networks (like 10.0.0.0/8) also by http.
 WEBHOOK_NETWORKS = env.networks("QUORUM_WEBHOOK_NETWORKS")
 WEBHOOK_RETRY_SECONDS = env.number(

@@ -41,6 +41,8 @@ WRONG = [
     ("QUORUM_METRICS_PORT", "70000", "must be 65535 or less"),
     ("QUORUM_DRAIN_S", "a minute", "is not a number"),
     ("QUORUM_WEBHOOK_NETWORKS", "10.0.0.0/33", "name networks as"),
+    ("QUORUM_SEARCH_HOSTS", "http://127.0.0.1:9200", "must be a host with its port"),
+    ("QUORUM_SEARCH_HOSTS", "search.internal", "must be a host with its port"),
     ("QUORUM_OIDC_URL", "sso.example.org", "must be an address"),
     ("QUORUM_OIDC_URL", "https://sso.example.org", "set QUORUM_OIDC_CLIENT_ID too"),
     ("QUORUM_LOG", "xml", "is none of json, text"),
@@ -93,6 +95,11 @@ def test_addresses_that_are_meant_are_taken(monkeypatch: pytest.MonkeyPatch, tmp
         monkeypatch.setenv("REDIS_URL", cache)
         monkeypatch.setenv("QUORUM_STORE", f"file://{tmp_path}")
         startup.refuse_unusable_settings()
+
+
+def test_servers_are_hosts_with_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUORUM_SEARCH_HOSTS", "Search.Internal:8983, 127.0.0.1:9200,[::1]:9200")
+    assert env.servers("QUORUM_SEARCH_HOSTS") == {"search.internal:8983", "127.0.0.1:9200", "[::1]:9200"}
 
 
 def test_an_origin_may_end_with_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
