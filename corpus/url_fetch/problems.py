@@ -21,6 +21,13 @@ WORDS = {
     "redirects": gettext_noop("The page redirects more than %(most)d times."),
     "slow": gettext_noop("The page did not load within %(seconds)d seconds."),
     "unread": gettext_noop("%(host)s could not be read: %(error)s"),
+    "tls": gettext_noop(
+        "%(host)s could not be read over https: %(error)s. Check that its certificate is valid for this name and that "
+        "this machine trusts its authority."
+    ),
+    "moved": gettext_noop("The server redirects to %(url)s. Use that address."),
+    "plain-http": gettext_noop("Keys are not sent to %(host)s over http. Use an address that begins with https://."),
+    "header": gettext_noop("The header %(name)s contains a line break or another character that cannot be sent."),
     "status": gettext_noop("The server responded with status %(status)d and sent no page."),
     "media": gettext_noop("This is %(media)s, not a text page. Save its text as a file and upload it."),
     "packed": gettext_noop("The page is compressed as %(coding)s, which is not supported."),
@@ -39,6 +46,7 @@ class NoPage(BadInput):
 
     def __init__(self, code: str, **values: str | int) -> None:
         super().__init__(_(WORDS[code]) % values)
+        self.code, self.values = code, values
         self.stored = json.dumps([code, values])
 
 

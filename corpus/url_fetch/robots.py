@@ -1,10 +1,10 @@
 """Rules of sites for programs that fetch pages (RFC 9309). They do not apply to a single page that a person names."""
 
-import json
 from urllib.parse import urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
-from corpus.url_fetch.pages import FetchLimits, fetch_page
+from corpus.url_fetch.client import FetchLimits
+from corpus.url_fetch.pages import fetch_page
 from corpus.url_fetch.problems import NoPage
 
 AGENT = "Quorum"
@@ -27,9 +27,8 @@ class RobotRules:
                 page = fetch_page(urljoin(site, "/robots.txt"), LIMITS)
                 rules.parse(page.body.decode("utf-8", "replace").splitlines())
             except NoPage as problem:
-                code, values = json.loads(problem.stored)
                 # A site without the file allows everything; a site that fails allows nothing (RFC 9309, 2.3.1).
-                is_open = code == "media" or (code == "status" and 400 <= values["status"] < 500)
+                is_open = problem.code == "media" or 400 <= int(problem.values.get("status", 0)) < 500
                 rules.parse([] if is_open else ["User-agent: *", "Disallow: /"])
             # Known only when read: an unread file would refuse every page.
             self._sites[site] = rules

@@ -9,7 +9,8 @@ from hashlib import sha256
 
 from corpus.aspects.documents import LONGEST
 from corpus.url_fetch import texts
-from corpus.url_fetch.pages import LONGEST_URL, check_url, fetch_page
+from corpus.url_fetch.addresses import LONGEST_URL, check_url
+from corpus.url_fetch.pages import fetch_page
 from corpus.url_fetch.problems import NoPage
 from corpus.url_fetch.robots import RobotRules
 from judges.prompts.answers.retrieval import FoundPage

@@ -31,6 +31,7 @@ REASONS = {
     "redirects": gettext_lazy("the page redirects too often"),
     "slow": gettext_lazy("the page did not load in time"),
     "unread": gettext_lazy("the site did not respond"),
+    "tls": gettext_lazy("the site has no valid certificate"),
     "media": gettext_lazy("the page is not a text page"),
     "packed": gettext_lazy("the page is compressed in an unsupported way"),
     "cut-off": gettext_lazy("the connection was interrupted"),

@@ -16,7 +16,9 @@ from corpus.errors import BadInput
 from corpus.formats import recognition
 from corpus.models import Query
 from corpus.url_fetch import texts
-from corpus.url_fetch.pages import FetchedPage, FetchLimits, check_url, fetch_page
+from corpus.url_fetch.addresses import check_url
+from corpus.url_fetch.client import FetchLimits
+from corpus.url_fetch.pages import FetchedPage, fetch_page
 from corpus.url_fetch.problems import NoPage
 from jobs import background
 

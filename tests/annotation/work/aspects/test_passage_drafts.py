@@ -17,7 +17,7 @@ from corpus.aspects import revising
 from corpus.aspects.entries import Wording
 from corpus.errors import BadInput
 from corpus.models import Document, Label
-from corpus.url_fetch.pages import FetchLimits
+from corpus.url_fetch.client import FetchLimits
 from corpus.url_fetch.problems import describe_problem
 from jobs import background, leases
 from jobs.models import BackgroundJob
