@@ -63,6 +63,7 @@ class HitMapping:
         self.title = compile_path("title", settings["title"]) if settings.get("title") else None
         self.text = [compile_path("text", path) for path in settings["text"]]
         self.score = compile_path("score", settings["score"]) if settings.get("score") else None
+        self.error = compile_path("error", settings["error"]) if settings.get("error") else None
         self.metadata = {
             name: compile_path("metadata", path) for name, path in (settings.get("metadata") or {}).items()
         }
@@ -88,6 +89,11 @@ class HitMapping:
                 without_text += not text
                 hits[identity] = Hit(identity, title, text, score, metadata)
         return HitPage(list(hits.values()), duplicates, without_id, without_text)
+
+    def find_error(self, answer: Any) -> str:
+        """Return what an answer says of its own failure; "" for nothing."""
+        error = _search("error", self.error, answer) if self.error else None
+        return read_text(error) or str(error) if error else ""
 
     def find_rows(self, answer: Any) -> list[Any]:
         """Return the hits as the answer has them; an object of equally long lists is a list of objects."""

@@ -14,13 +14,12 @@ from pydantic import BeforeValidator, field_validator, model_validator
 from actions.options import Options, option
 from benchmark.models import RUN_NAME
 from benchmark.search_endpoints.hits import HitMapping
-from benchmark.search_endpoints.kinds import KINDS, EndpointKind
+from benchmark.search_endpoints.kinds import KINDS, EndpointKind, KindName
 from benchmark.search_endpoints.templates import render_body, render_path
 from corpus.errors import BadInput, BadOption
-from corpus.url_fetch.addresses import is_number, is_public, literal_address
+from corpus.url_fetch.addresses import PORTS, bracket_host, check_url, is_number
+from corpus.url_fetch.problems import NoPage
 
-METHODS = ("GET", "POST")
-PORTS = {"http": 80, "https": 443}
 # Headers whose values are secrets, by which they are recognised where somebody enters one as a plain header.
 CREDENTIALS = re.compile(r"(?i)authorization|cookie|token|secret|password|(api|access|admin|auth)[-_]?key$")
 RESERVED = ("query", "k", "index")  # Names that a request gives values to by itself.
@@ -70,15 +69,13 @@ def read_parameters(value: Any) -> Any:
 Lines = Annotated[list[str], BeforeValidator(read_lines)]
 NamedLines = Annotated[dict[str, str], BeforeValidator(read_named_lines)]
 Parameters = Annotated[dict[str, Any], BeforeValidator(read_parameters)]
-OF_KIND = _("Leave blank for the kind's own.")
-VARIABLE = _("Name of an environment variable, never the value.")
 
 
 class EndpointOptions(Options):
     """A search endpoint: where it is, how it is asked, how its hits are read, and by which variables it signs in."""
 
     name: str = option(_("Name"), _("Runs from it carry this name."), at_most=100)
-    kind: str = option(_("Kind"), choices={name: kind.title for name, kind in KINDS.items()})
+    kind: KindName = option(_("Kind"), choices={name: kind.title for name, kind in KINDS.items()})
     base_url: str = option(
         _("Base URL"),
         _("A private address only where QUORUM_SEARCH_HOSTS lists it as host:port."),
@@ -121,9 +118,13 @@ class EndpointOptions(Options):
         long=True,
     )
     error: str = option(_("Error"), _("JMESPath of the error in an answer with status 200."), default="", at_most=1000)
-    user_env: str = option(_("User variable"), VARIABLE, default="")
-    password_env: str = option(_("Password variable"), VARIABLE, default="")
-    bearer_env: str = option(_("Bearer token variable"), VARIABLE, default="")
+    user_env: str = option(_("User variable"), _("Name of the environment variable with the user's name."), default="")
+    password_env: str = option(
+        _("Password variable"), _("Name of the environment variable with the password, never the password."), default=""
+    )
+    bearer_env: str = option(
+        _("Bearer token variable"), _("Name of the environment variable with the token, never the token."), default=""
+    )
     api_key_env: str = option(
         _("API key variable"),
         _("Name of an environment variable; the key is sent as the engine expects it."),
@@ -147,13 +148,6 @@ class EndpointOptions(Options):
     )
     requests_per_minute: int | None = option(_("Requests per minute"), default=None, ge=1, le=1_000_000)
     timeout_s: float = option(_("Time limit in seconds"), default=10.0, ge=0.1, le=300)
-
-    @field_validator("kind")
-    @classmethod
-    def _known_kind(cls, kind: str) -> str:
-        if kind not in KINDS:
-            raise BadOption("kind", gettext("Use one of %(kinds)s.") % {"kinds": ", ".join(KINDS)})
-        return kind
 
     @field_validator("name")
     @classmethod
@@ -281,30 +275,23 @@ def request_values(settings: Mapping[str, Any], query: str, k: int) -> dict[str,
 def address_key(base_url: str) -> str:
     """Return host:port of an address, as QUORUM_SEARCH_HOSTS lists it."""
     parts = urlsplit(base_url)
-    return f"{parts.hostname}:{parts.port or PORTS[parts.scheme]}".lower()
-
-
-def allowed_hosts() -> frozenset[str]:
-    """Return the hosts (host:port) that may have private addresses (QUORUM_SEARCH_HOSTS)."""
-    return frozenset(getattr(settings, "SEARCH_HOSTS", frozenset()))
+    return f"{bracket_host(parts.hostname or '')}:{parts.port or PORTS[parts.scheme]}".lower()
 
 
 def check_base_url(address: str) -> str:
     """Return an address without the slash at its end. Raises BadOption unless searches may be sent there."""
     address = address.strip().rstrip("/")
-    try:
-        parts = urlsplit(address)
-        host, _port = parts.hostname, parts.port  # Reading the port is what checks it.
-    except ValueError:
-        raise BadOption("base_url", gettext("This is not a valid address.")) from None
-    if parts.scheme not in PORTS or not host or re.search(r"[\s\\]", address):
-        raise BadOption("base_url", gettext("Enter an address that begins with http:// or https://."))
-    if "@" in parts.netloc:
-        raise BadOption("base_url", gettext("Remove user name and password: keys belong in environment variables."))
     if "?" in address or "#" in address:
         raise BadOption("base_url", gettext("Write what follows ? into the path."))
-    literal = literal_address(host)
-    if address_key(address) not in allowed_hosts() and (is_number(host) or (literal and not is_public(literal))):
-        words = gettext("%(host)s is on a private network: set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it.")
-        raise BadOption("base_url", words % {"host": address_key(address)})
+    try:
+        check_url(address, allowed=settings.SEARCH_HOSTS, any_port=True)
+    except NoPage as problem:
+        if is_number(urlsplit(address).hostname or ""):
+            raise BadOption("base_url", gettext("Write the IP address as four numbers, or a name.")) from None
+        if problem.code == "not-public":
+            words = gettext(
+                "%(host)s is on a private network: set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it."
+            )
+            raise BadOption("base_url", words % {"host": address_key(address)}) from None
+        raise BadOption("base_url", problem) from None
     return address

@@ -121,7 +121,7 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
     try:
         return model.model_validate(tables)
     except ValidationError as error:
-        lines = _lines(text)
+        lines = line_numbers(text)
         # A default factory is not called because of another mistake.
         errors = [details for details in error.errors() if details["type"] != "default_factory_not_called"]
         mistakes = [_locate_mistake(details, tables, lines) for details in errors]
@@ -136,7 +136,7 @@ def read_options(record: type[Record], text: str, name: str) -> Record:
     try:
         return record.read(read_tables(text, name), strict=True)
     except BadOption as error:
-        lines = _lines(text)
+        lines = line_numbers(text)
         number, description = min(
             (lines.get((option,), 0), f"{option}: {problem_text}") for option, problem_text in error.problems
         )
@@ -162,8 +162,8 @@ def _locate_mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[Key
     depth = 3 if listed else 2 if inside and isinstance(tables.get(str(key_path[0])), dict) else 1
     table, keys = key_path[0], key_path[depth - 1 : depth] if len(key_path) >= depth > 1 else ()
     title = f"[[{table}]] {int(key_path[1]) + 1}" if listed else f"[{table}]" if depth == 2 else str(table)
-    line_numbers = (lines[key_path[:end]] for end in range(depth, 0, -1) if key_path[:end] in lines)
-    return next(line_numbers, 0), " ".join([title, *map(str, keys), _describe_error(error, key_path)])
+    numbers = (lines[key_path[:end]] for end in range(depth, 0, -1) if key_path[:end] in lines)
+    return next(numbers, 0), " ".join([title, *map(str, keys), _describe_error(error, key_path)])
 
 
 def _describe_error(error: ErrorDetails, key_path: KeyPath) -> str:
@@ -184,9 +184,9 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z_-]+)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r"""\s*["']?([^\s"'=\[#]+)["']?\s*=""")
 
 
-def _lines(text: str) -> dict[KeyPath, int]:
+def line_numbers(text: str) -> dict[KeyPath, int]:
     """Return the lines of tables, and of keys that are written on separate lines."""
-    line_numbers: dict[KeyPath, int] = {}
+    numbers: dict[KeyPath, int] = {}
     table: KeyPath = ()
     seen: Counter[str] = Counter()
     for number, line in enumerate(text.splitlines(), 1):
@@ -194,8 +194,8 @@ def _lines(text: str) -> dict[KeyPath, int]:
         if header:
             table = (header[2], seen[header[2]]) if header[1] == "[[" else (header[2],)
             seen[header[2]] += 1
-            line_numbers.setdefault((header[2],), number)
-            line_numbers.setdefault(table, number)
+            numbers.setdefault((header[2],), number)
+            numbers.setdefault(table, number)
         elif key:
-            line_numbers.setdefault((*table, key[1]), number)
-    return line_numbers
+            numbers.setdefault((*table, key[1]), number)
+    return numbers

@@ -22,6 +22,7 @@ from benchmark.answers.evaluations import ANSWERS
 from benchmark.hole_filling import services as hole_filling
 from benchmark.report import services as reports
 from benchmark.runs import services as runs
+from benchmark.search_endpoints import services as search_endpoints
 from benchmark.synthesis.lifecycle import STARTS
 from config.hub import services as hub
 from judges.campaigns import services as campaigns
@@ -74,6 +75,8 @@ DOORS: dict[Callable[..., Any], Doors] = {
     runs.make_run: Doors(
         operation="POST /collections/{slug:name}/runs", command="retrieve", forms=("benchmark.runs.views.SHOWN",)
     ),
+    search_endpoints.add_endpoint: Doors(file="search_endpoints", page=False),
+    search_endpoints.change_endpoint: Doors(file="search_endpoints", page=False),
     reports.ask_report: Doors(operation="POST /collections/{slug:name}/reports", command="report"),
     runs.import_runs: Doors(command="import_runs"),
     trainings.start_training: Doors(operation="POST /collections/{slug:name}/trainings", command="train"),

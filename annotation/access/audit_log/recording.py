@@ -146,6 +146,10 @@ ACTS = {
     "run.control": _("cancelled, resumed or deleted a run"),
     "answers.started": _("started an evaluation of answers"),
     "answers.control": _("cancelled or resumed an evaluation of answers"),
+    "search_endpoint.added": _("added a search endpoint"),
+    "search_endpoint.changed": _("changed a search endpoint"),
+    "search_endpoint.tested": _("tested a search endpoint"),
+    "search_endpoint.deleted": _("deleted a search endpoint"),
     "suite.made": _("created a benchmark suite"),
     "suite.deleted": _("deleted a benchmark suite"),
     "qrels.made": _("created a qrels version"),
@@ -181,7 +185,19 @@ KINDS = {
     "training": (_("Training and export"), ("export", "training")),
     "benchmark": (
         _("Benchmark"),
-        ("runs", "run", "suite", "qrels", "filling", "report", "answers", "agents", "references", "synthesis"),
+        (
+            "runs",
+            "run",
+            "search_endpoint",
+            "suite",
+            "qrels",
+            "filling",
+            "report",
+            "answers",
+            "agents",
+            "references",
+            "synthesis",
+        ),
     ),
 }
 

@@ -2,11 +2,16 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from judges.presets.record import Fact, Texts
+
+KindName = Literal[
+    "opensearch", "elasticsearch", "solr", "vespa", "typesense", "meilisearch", "qdrant", "weaviate", "chroma",
+    "algolia", "http",
+]  # fmt: skip
 
 
 class KindSettings(BaseModel):
@@ -44,10 +49,9 @@ class EndpointKind(BaseModel):
     facts: Annotated[tuple[Fact, ...], Strict(False)] = ()
 
 
-_ORDER = ("opensearch", "http")
 KINDS = {
     name: EndpointKind.model_validate(
         {"name": name, **tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))}
     )
-    for name in _ORDER
+    for name in get_args(KindName)
 }
