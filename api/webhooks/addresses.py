@@ -7,14 +7,19 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.url_fetch.addresses import is_number, is_public, literal_address, resolve_host
+from corpus.url_fetch.addresses import (
+    PORTS,
+    FetchTarget,
+    WebAddress,
+    is_number,
+    is_public,
+    literal_address,
+    resolve_host,
+)
+from corpus.url_fetch.client import WebClient
+from corpus.url_fetch.problems import NoPage
 
 LONGEST = 2_000
-PORTS = {"https": 443, "http": 80}
-
-
-class AddressRefused(Exception):
-    """The receiver is on a network to which webhooks are not sent."""
 
 
 def check_url(url: str) -> httpx2.URL:
@@ -47,13 +52,30 @@ def check_url(url: str) -> httpx2.URL:
     return parts
 
 
-def find_address(url: httpx2.URL) -> str:
-    """Return the IP address to connect to, resolving the name once. Raises AddressRefused and NoPage."""
-    targets = resolve_host(url.raw_host.decode(), url.port or PORTS[url.scheme])
-    # All of them, since a name may hide one private address among public ones.
-    if not targets or not all(_is_allowed(address, url.scheme) for address, _endpoint in targets):
-        raise AddressRefused(url.host)
-    return targets[0][0]
+class ReceiverClient(WebClient):
+    """The client of receivers: any port, also on the networks of QUORUM_WEBHOOK_NETWORKS, and no redirects."""
+
+    def check(self, url: str) -> WebAddress:
+        """Return the parts of a URL, which `check_url` checked when it was entered."""
+        try:
+            parts = httpx2.URL(url)
+        except (httpx2.InvalidURL, ValueError):
+            raise NoPage("address-none") from None
+        if parts.scheme not in PORTS:
+            raise NoPage("scheme")
+        # Only URLs have IPv6 addresses in brackets.
+        host, target = parts.raw_host.decode().strip("[]"), parts.raw_path.decode()
+        # What goes by http goes to a network that the operator has named, else `locate` refuses it.
+        is_allowed = parts.scheme == "http"
+        return WebAddress(parts.scheme, host, parts.port or PORTS[parts.scheme], target, is_allowed)
+
+    def locate(self, address: WebAddress) -> list[FetchTarget]:
+        """Return the addresses of a receiver, resolving the name once. Raises NoPage."""
+        targets = resolve_host(address.host, address.port)
+        # All of them, since a name may hide one private address among public ones.
+        if not targets or not all(_is_allowed(number, address.scheme) for number, _endpoint in targets):
+            raise NoPage("not-public", host=address.host)
+        return targets
 
 
 def _is_allowed(address: str, scheme: str) -> bool:

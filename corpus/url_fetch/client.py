@@ -37,7 +37,10 @@ Origin = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Limits for one request, redirects included. `bytes`: of the decompressed body; `url`: characters."""
+    """Limits for one request, redirects included. `bytes`: of the decompressed body; `url`: characters.
+
+    redirects: 0 for a client that follows none, to which a redirect is a response like others.
+    """
 
     bytes: int = 5_000_000
     seconds: float = 20.0
@@ -176,7 +179,7 @@ class WebClient:
                 raise NoPage("plain-http", host=address.host)
             response = await self._request(method, address, headers, content)
             status = response.status_code
-            if status not in REDIRECTS:
+            if status not in REDIRECTS or not self.limits.redirects:
                 return WebStream(url, status, response.headers, address.host, start, self.limits, response)
             location = response.headers.get("location")
             await response.aclose()

@@ -13,9 +13,11 @@ import httpx2
 import pytest
 
 from api.webhooks import sending
-from api.webhooks.addresses import AddressRefused, check_url, find_address
+from api.webhooks.addresses import ReceiverClient, check_url
 from api.webhooks.sending import send_request
 from corpus.errors import BadInput
+from corpus.url_fetch import client
+from corpus.url_fetch.addresses import FetchTarget, WebAddress
 from corpus.url_fetch.problems import NoPage
 from tests.api.webhooks.conftest import Receiver
 
@@ -27,6 +29,12 @@ def resolves_to(monkeypatch: pytest.MonkeyPatch, *found: str) -> None:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+def find_address(url: str) -> str:
+    """Return where a request to a receiver would go."""
+    client = ReceiverClient()
+    return client.locate(client.check(url))[0][0]
 
 
 INSIDE = [
@@ -41,33 +49,33 @@ def test_a_name_that_leads_inside_is_refused_also_when_another_address_of_it_is_
 ) -> None:
     for found in ([address], ["93.184.216.34", address]):
         resolves_to(monkeypatch, *found)
-        with pytest.raises(AddressRefused):
-            find_address(httpx2.URL("https://receiver.example/"))
+        with pytest.raises(NoPage, match="public network"):
+            find_address("https://receiver.example/")
 
 
 def test_a_public_address_is_reached_by_https_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     resolves_to(monkeypatch, "93.184.216.34")
-    assert find_address(httpx2.URL("https://receiver.example:8443/")) == "93.184.216.34"
-    with pytest.raises(AddressRefused):
-        find_address(httpx2.URL("http://receiver.example/"))
+    assert find_address("https://receiver.example:8443/") == "93.184.216.34"
+    with pytest.raises(NoPage, match="public network"):
+        find_address("http://receiver.example/")
 
 
 def test_a_named_network_is_reached_by_both(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.WEBHOOK_NETWORKS = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
     for address in ("10.1.2.3", "fd00::7"):
         resolves_to(monkeypatch, address)
-        assert find_address(httpx2.URL("http://receiver.example/")) == address
-        assert find_address(httpx2.URL("https://receiver.example/")) == address
+        assert find_address("http://receiver.example/") == address
+        assert find_address("https://receiver.example/") == address
     for address in ("127.0.0.1", "169.254.169.254", "11.0.0.1"):
         resolves_to(monkeypatch, address)
-        with pytest.raises(AddressRefused):
-            find_address(httpx2.URL("http://receiver.example/"))
+        with pytest.raises(NoPage, match="public network"):
+            find_address("http://receiver.example/")
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "127.1", "localhost", "[::1]", "[::ffff:7f00:1]"])
 def test_however_this_machine_is_written_it_is_refused(host: str) -> None:
-    with pytest.raises((AddressRefused, NoPage)):
-        find_address(httpx2.URL(f"https://{host}/"))
+    with pytest.raises(NoPage):
+        find_address(f"https://{host}/")
 
 
 @pytest.mark.parametrize(
@@ -122,11 +130,11 @@ def test_the_request_goes_to_the_address_that_was_checked_whatever_the_name_says
 ) -> None:
     asked: list[str] = []
 
-    def find_once(url: httpx2.URL) -> str:
-        asked.append(url.host)
-        return "127.0.0.1"
+    def find_once(client: ReceiverClient, address: WebAddress) -> list[FetchTarget]:
+        asked.append(address.host)
+        return [("127.0.0.1", ("127.0.0.1", address.port))]
 
-    monkeypatch.setattr(sending, "find_address", find_once)
+    monkeypatch.setattr(ReceiverClient, "locate", find_once)
     port = httpx2.URL(receiver.url).port
     # The name has no address at all: a second look at it would fail.
     answer = ask(f"http://rebinding.invalid:{port}/hook")
@@ -178,8 +186,8 @@ def test_a_certificate_counts_for_the_name_and_not_for_the_address(
     thread.start()
     settings.WEBHOOK_NETWORKS = [ip_network("127.0.0.0/8")]
     trusting = ssl.create_default_context(cafile=str(certificate))
-    monkeypatch.setattr(sending, "_tls_context", lambda: trusting)
-    monkeypatch.setattr(sending, "find_address", lambda url: "127.0.0.1")
+    monkeypatch.setattr(client, "tls_context", lambda: trusting)
+    resolves_to(monkeypatch, "127.0.0.1")
     assert ask(f"https://receiver.example:{port}/").status == 204
     other = ask(f"https://other.example:{port}/")
     assert other.problem == "connection" and "certificate" in other.text.lower()
