@@ -22,7 +22,8 @@ from corpus.url_fetch.problems import NoPage
 
 # Headers whose values are secrets, by which they are recognised where somebody enters one as a plain header.
 CREDENTIALS = re.compile(r"(?i)authorization|cookie|token|secret|password|(api|access|admin|auth)[-_]?key$")
-RESERVED = ("query", "k", "index")  # Names that a request gives values to by itself.
+RESERVED = ("query", "words", "k", "index")  # Names that a request gives values to by itself.
+MOST_WORDS = 50  # Of a query, as the value `words` of a template.
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _NAMED = re.compile(r"\s*([^\s=:]+)\s*[=:]\s*(.*?)\s*")
@@ -186,8 +187,8 @@ class EndpointOptions(Options):
             raise BadOption("template", gettext("With the kind http, write it as body."))
         values = self.model_dump(mode="json", exclude={"name", "kind", "template"})
         for name, own in kind.settings.model_dump(mode="json").items():
-            if name == "parameters":
-                values[name] = {**own, **self.parameters}
+            if name in ("parameters", "headers"):
+                values[name] = {**own, **values[name]}
             elif values[name] in (None, "", []):
                 values[name] = own
         if self.template:
@@ -198,6 +199,8 @@ class EndpointOptions(Options):
                 option_name = name if name in type(self).model_fields else "parameters"
                 words = gettext("%(engine)s needs %(name)s.")
                 raise BadOption(option_name, words % {"engine": kind.title, "name": name})
+        constants = {**values["parameters"], "index": self.index}
+        values["headers"] = {name: render_path(text, constants) for name, text in values["headers"].items()}
         self._check_request(values)
         for name in ("hits", "id", "text"):
             if not values[name]:
@@ -269,7 +272,8 @@ class EndpointOptions(Options):
 
 def request_values(settings: Mapping[str, Any], query: str, k: int) -> dict[str, Any]:
     """Return the values of a request's template."""
-    return {**settings["parameters"], "index": settings["index"], "query": query, "k": k}
+    words = list(dict.fromkeys(re.findall(r"\w+", query)))[:MOST_WORDS]
+    return {**settings["parameters"], "index": settings["index"], "query": query, "words": words, "k": k}
 
 
 def address_key(base_url: str) -> str:

@@ -29,6 +29,7 @@ class KindSettings(BaseModel):
     score: str = ""
     error: str = ""  # JMESPath of what an answer with status 200 says of its own failure.
     parameters: dict[str, Any] = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)  # Templates of parameters.
 
 
 class EndpointKind(BaseModel):
