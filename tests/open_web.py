@@ -31,6 +31,18 @@ the melt water lets it slide towards the coast, where it calves into the sea.</p
 <footer><p>Copyright 2026 Example Media. All rights reserved.</p><a href="/imprint">Imprint</a></footer></body>
 </html>"""
 
+# Hosts as an address may write them, each with the address that it is: none of them is on the public network.
+HOSTILE = {
+    "127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "127.1": "127.0.0.1", "2130706433": "127.0.0.1",
+    "0x7f000001": "127.0.0.1", "0177.0.0.1": "127.0.0.1", "127。0。0。1": "127.0.0.1", "0.0.0.0": "0.0.0.0",
+    "10.0.0.1": "10.0.0.1", "172.16.0.1": "172.16.0.1", "192.168.1.1": "192.168.1.1", "100.64.0.1": "100.64.0.1",
+    "169.254.169.254": "169.254.169.254", "198.18.0.1": "198.18.0.1", "224.0.0.1": "224.0.0.1",
+    "240.0.0.1": "240.0.0.1", "255.255.255.255": "255.255.255.255", "[::1]": "::1", "[::]": "::",
+    "[::ffff:127.0.0.1]": "::ffff:127.0.0.1", "[::ffff:a9fe:a9fe]": "::ffff:169.254.169.254",
+    "[::127.0.0.1]": "::127.0.0.1", "[fe80::1]": "fe80::1", "[fd12:3456::1]": "fd12:3456::1",
+    "[64:ff9b::7f00:1]": "64:ff9b::7f00:1", "[2002:7f00:1::]": "2002:7f00:1::",
+}  # fmt: skip
+
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -41,6 +53,8 @@ class Web:
     port: int = 0
     answers: dict[str, Answer] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=lambda: {"ice.example": [PUBLIC]})
     looked_up: list[str] = field(default_factory=list)
 
@@ -67,10 +81,10 @@ class Web:
 
         self.answers[path] = answer
 
-    def redirect(self, path: str, to: str) -> None:
+    def redirect(self, path: str, to: str, status: int = 302) -> None:
         def answer(handler: BaseHTTPRequestHandler) -> None:
-            handler.send_response(302)
-            handler.send_header("Location", to)
+            handler.send_response(status)
+            handler.send_header("Location", to.encode().decode("latin-1"))
             handler.end_headers()
 
         self.answers[path] = answer
@@ -87,9 +101,13 @@ def open_web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             found.asked.append((self.headers["Host"], self.path))
+            found.headers.append({name.lower(): value for name, value in self.headers.items()})
+            found.bodies.append(self.rfile.read(int(self.headers["Content-Length"] or 0)))
             answer = found.answers.get(self.path)
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 answer(self) if answer else self.send_error(404)
+
+        do_POST = do_GET
 
         def log_message(self, *args: Any) -> None:
             pass

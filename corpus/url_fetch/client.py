@@ -104,6 +104,8 @@ class WebStream:
                 if received > self.limits.bytes:
                     raise self._too_large()
                 yield piece
+        if unpack and self.source.num_bytes_downloaded and not unpack.eof:
+            raise NoPage("cut-off")
 
     def _too_large(self) -> NoPage:
         return NoPage("large", most=self.limits.bytes // 1_000_000 or 1)
