@@ -179,7 +179,7 @@ def test_no_address_leads_to_another_site(target: str) -> None:
 def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
     """Which modules speak to a network, and whose addresses they use. A new one has to come into this table."""
     speaks = {
-        "corpus/url_fetch": "addresses that people give (passages): private ones are refused there",
+        "corpus/url_fetch": "addresses that people give (passages, search endpoints): private ones are refused there",
         "api/webhooks": "receivers that admins name (webhooks): private networks are refused there",
         "annotation/exports/reranker_scores/client.py": "the rerank API that the command's caller names",
         "annotation/people/accounts/views.py": "only the names of errors",
