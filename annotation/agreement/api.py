@@ -1,6 +1,6 @@
 """API of the assessors' agreement: the document of the command agreement, the table, and measuring."""
 
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
@@ -52,9 +52,17 @@ class MeasuredOut(Schema):
     done: bool
 
 
-@router.get("/collections/{slug:name}/agreement", auth=may("results"), response=ContractDocument)
-def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -> Any:
-    """Measure how far assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
+@router.get("/collections/{slug:name}/agreement", auth=may("results"), response=ContractDocument, openapi_extra=CSV)
+def read_agreement(
+    request: HttpRequest, name: str, asked: Query[AgreementIn], format: Literal["json", "csv"] = "json"
+) -> Any:
+    """Measure how far assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene.
+
+    With `format=csv` download every two assessors with all measures and their intervals as a table, which is of the
+    last stored measurement.
+    """
+    if format == "csv":
+        return _send_table(request, asked)
     scope = scope_of(request)
     collection, assessors = scope.collection, _filters_of(scope, asked)[0].chosen
     # Measuring would take minutes and block a process of the web server.
@@ -77,9 +85,14 @@ def measure_agreement(request: HttpRequest, name: str, body: AssessorsIn) -> Any
     return {"done": cached_results.refresh(scope.collection, filters)}
 
 
-@router.get("/collections/{slug:name}/agreement.csv", auth=may("results"), openapi_extra=CSV)
+@router.get("/collections/{slug:name}/agreement.csv", auth=may("results"), include_in_schema=False)
 def read_agreement_table(request: HttpRequest, name: str, asked: Query[AssessorsIn]) -> Any:
-    """Download every two assessors with all measures and their intervals as a table."""
+    """Download the table at its former address: `agreement?format=csv`."""
+    return _send_table(request, asked)
+
+
+def _send_table(request: HttpRequest, asked: AssessorsIn) -> Any:
+    """Send every two assessors with all measures and their intervals as a table. Raises BadInput."""
     scope = scope_of(request)
     filters, assessors = _filters_of(scope, asked)
     figures = cached_results.get_figures(scope.collection, filters, assessors)

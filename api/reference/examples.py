@@ -36,6 +36,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST runs": {"system": "bm25", "depth": 100},
     "POST runs/estimate": {"system": "bm25", "depth": 100},
     "POST reports": {"k": 10},
+    "POST gates": {"run": "new", "against": "old", "measures": "nDCG@10", "max_drop": 0.01},
     "POST trainings": {"epochs": 2},
     "PATCH webhooks/{number}": {"active": False},
 }
@@ -65,7 +66,6 @@ CALLS = {
     "POST campaigns/{number}/{act}": "books.campaigns.pause({number})",
     "GET quality": "books.quality()",
     "GET agreement": "books.agreement.read()",
-    "GET agreement.csv": "books.agreement.read_table()",
     "POST imports/{number}/options": "books.imports.correct({number}, {fields})",
     "GET imports": "books.imports.list()",
     "POST imports": 'books.imports.create([Path("corpus.jsonl")])',

@@ -1,13 +1,16 @@
 """API operations on hole fillings: estimate, start, list, read, finish and cancel."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest
 from ninja import Field, Router, Schema
+from ninja.decorators import decorate_view
 
-from api.authentication import may, scope_of
+from actions.services import Actor
+from api.authentication import MANAGE, may, scope_of
 from api.estimates import JobEstimateOut, show_estimate
+from api.idempotency import once
 from api.operations import COLLECTION_PATH, estimate_operation, operation
 from api.paging import Cursor, Limit, Page, page_of
 from benchmark.hole_filling import planning, selectors, services
@@ -75,17 +78,15 @@ estimate_operation(
     response=FillingEstimateOut,
     show=show_filling_estimate,
 )
-for action_name, service in services.FILLING_ACTIONS.items():
-    operation(
-        router,
-        service,
-        "POST",
-        f"{FILLINGS_PATH}/{{number}}/{action_name}",
-        response=FillingOut,
-        status=200,
-        find=selectors.find_filling,
-        show=show_filling,
-    )
+
+
+@router.post(f"{COLLECTION_PATH}{FILLINGS_PATH}/{{number}}/{{act}}", auth=may("admin", MANAGE), response=FillingOut)
+@decorate_view(once)
+def control_filling(request: HttpRequest, name: str, number: int, act: Literal["finish", "cancel"]) -> Any:
+    """Finish a hole filling with what is settled by now, or cancel it; judgments are kept."""
+    scope = scope_of(request)
+    filling = services.FILLING_ACTIONS[act](Actor.of(scope), selectors.find_filling(scope.collection, number))
+    return show_filling(filling)
 
 
 @router.get(COLLECTION_PATH + FILLINGS_PATH, auth=may("admin"), response=Page[FillingOut])

@@ -23,6 +23,7 @@ from judges.campaigns.estimates import Estimate
 from judges.campaigns.options import CampaignOptions
 from judges.models import Work
 
+PairKeys = Sequence[tuple[int, int]]  # Primary keys of queries and documents.
 ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # States of pairs with an outcome.
 
 
@@ -104,11 +105,22 @@ def estimate_filling(actor: Actor, collection: Collection, options: FillingOptio
 
 
 def estimate_cost(
-    collection: Collection, runs: Sequence[Run], before: Qrels, options: FillingOptions
+    collection: Collection,
+    runs: Sequence[Run],
+    before: Qrels,
+    options: FillingOptions,
+    *,
+    pairs: PairKeys | None = None,
 ) -> Estimate | None:
-    """Estimate the calls and cost of the judges; None if there is nothing to judge. Raises BadInput."""
+    """Estimate the calls and cost of the judges; None if there is nothing to judge. Raises BadInput.
+
+    `pairs`: those that are judged, where these are not all unjudged ones of the pool.
+    """
     configuration = judging_configuration(options)
-    queries, documents = pool_of(collection, runs, options.depth, before).candidates
+    if pairs is None:
+        queries, documents = pool_of(collection, runs, options.depth, before).candidates
+    else:
+        queries, documents = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     if configuration is None or not len(queries):
         return None
     campaigns = lifecycle.same_configuration(collection, configuration)

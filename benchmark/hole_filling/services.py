@@ -20,7 +20,7 @@ from benchmark.hole_filling import stages
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.options import FillingOptions, FillingPolicy
 from benchmark.hole_filling.pairs import FINAL, Integers, open_tasks, pairs_of
-from benchmark.hole_filling.planning import judging_configuration, named_runs, pool_of, version_before
+from benchmark.hole_filling.planning import PairKeys, judging_configuration, named_runs, pool_of, version_before
 from benchmark.hole_filling.stages import (
     UNFINISHED,
     advance_filling,
@@ -69,11 +69,13 @@ class _FillingRequest:
 
 
 @action("filling.started", key="filling")
-def start_filling(actor: Actor, collection: Collection, options: FillingOptions) -> Filling:
+def start_filling(
+    actor: Actor, collection: Collection, options: FillingOptions, *, pairs: PairKeys | None = None
+) -> Filling:
     """Have the unjudged pairs of a pool judged (DREAM 4.1), or resume an equal filling that is unfinished.
 
     1. Pool the runs and remove the pairs in the qrels.
-    2. With `first`, keep the pairs that could change the order of the runs most.
+    2. With `first`, keep the pairs that could change the order of the runs most; with `pairs`, keep these.
     3. Start a campaign over these pairs, or ask people; a large filling is left to a worker.
 
     A filled filling is returned unchanged if nothing changed since. Raises BadOption and BadInput.
@@ -83,8 +85,9 @@ def start_filling(actor: Actor, collection: Collection, options: FillingOptions)
     filling_request = _find_rows(collection, options, actor.name)
     if filling_request.configuration is not None:
         lifecycle.check_budget(collection, filling_request.configuration, options.budget, options.max_calls, None)
-    queries, documents, funnel = _unjudged_pairs(filling_request)
-    if len(queries) > AT_ONCE:
+    queries, documents, funnel = _unjudged_pairs(filling_request, pairs)
+    # A worker would not know of `pairs`.
+    if len(queries) > AT_ONCE and pairs is None:
         rows = Filling.objects.filter(state=State.PREPARING, **filling_request.columns).defer("pairs")
         same_filling = next((filling for filling in rows if _has_runs(filling, filling_request.runs)), None)
         return same_filling or _create_filling(filling_request, state=State.PREPARING, funnel=funnel.document)
@@ -119,8 +122,8 @@ def _find_rows(collection: Collection, options: FillingOptions, by: str) -> _Fil
     return _FillingRequest(collection, options, runs, before, configuration, by)
 
 
-def _unjudged_pairs(request: _FillingRequest) -> tuple[Integers, Integers, Funnel]:
-    """Return the unjudged pairs of the pool, or the first of them, and the funnel at the start."""
+def _unjudged_pairs(request: _FillingRequest, pairs: PairKeys | None = None) -> tuple[Integers, Integers, Funnel]:
+    """Return the unjudged pairs of the pool, or the first of them, or `pairs`, and the funnel at the start."""
     depth, first = request.options.depth, request.options.first
     pool = pool_of(request.collection, request.runs, depth, request.before)
     queries, documents = pool.candidates
@@ -129,6 +132,7 @@ def _unjudged_pairs(request: _FillingRequest) -> tuple[Integers, Integers, Funne
         pairs = informative_pairs(request.collection, request.runs, request.before, depth)[:first]
         if not pairs:
             raise BadOption("first", _("No unjudged pair in the pool could change the order of these runs."))
+    if pairs is not None:
         queries, documents = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     if not len(queries):
         raise BadOption(

@@ -143,7 +143,7 @@ class Agreement(Part):
     def read_table(self, assessors: Sequence[str] = (), **options: Any) -> str:
         """Read the measures of all pairs of assessors as CSV."""
         params = {"assessors": [*assessors], **options}
-        return self.transport.send("GET", self.at("agreement.csv"), params=params).text
+        return self.transport.send("GET", self.at("agreement"), params={**params, "format": "csv"}).text
 
 
 class Runs(Jobs[RunOut, RunOut]):

@@ -22,7 +22,7 @@ SITE = {"GET /collections": "site", "POST /collections": "own-site", f"GET {HERE
 ACTIONS = {"task": "judge", "compare": "judge", "conflict": "adjudicate"}
 # What viewers read, without names of people.
 RESULTS = {"queries", "documents", "pairs", "campaigns", "agreement", "agreement.csv", "audits", "quality"}
-RESULTS |= {"leaderboard", "reports"}
+RESULTS |= {"leaderboard", "reports", "gates"}
 
 
 class Door(NamedTuple):
@@ -53,8 +53,6 @@ def doors(world: World) -> Iterator[Door]:
         "invitations/{number}": f"invitations/{world.invitation.pk}",
         "audits/{number}": f"audits/{world.campaign.number}",
         "runs/{number}": f"runs/{world.run.pk}",
-        "hole-fillings/{number}/cancel": f"hole-fillings/{world.filling.number}/cancel",
-        "hole-fillings/{number}/finish": f"hole-fillings/{world.filling.number}/finish",
         "hole-fillings/{number}": f"hole-fillings/{world.filling.number}",
         "pair-acts/{number}": f"pair-acts/{world.bulk.number}",
         "members/{number}": f"members/{world.bystander.pk}",
