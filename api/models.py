@@ -68,6 +68,7 @@ class Webhook(Numbered):
         AUDIT_ALARM = "audit.alarm", gettext_lazy("Label audit alarm: a route is wrong too often")
         EXPORT_READY = "export.ready", gettext_lazy("Export ready")
         TRAINING_ENDED = "training.ended", gettext_lazy("Training ended: finished, failed or cancelled")
+        GATE_DECIDED = "gate.decided", gettext_lazy("Gate decided: pass, fail or cannot tell")
 
     class Disabled(models.TextChoices):
         BY_PERSON = "person", gettext_lazy("disabled by an admin")
@@ -103,7 +104,7 @@ class Webhook(Numbered):
 
 
 class WebhookDelivery(models.Model):
-    """An event for one webhook, written by a trigger in the transaction that causes it (migration 0002).
+    """An event for one webhook, written by a trigger in the transaction that causes it (migrations 0002 and 0003).
 
     A pending delivery can be claimed from `due_at` on: at once, later after a failure, and at the end
     of the lease while it is claimed. Of the deliveries of one subject only the earliest pending one can

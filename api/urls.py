@@ -36,6 +36,7 @@ from api.problems import answer_not_found, describe_problems, handle_problems
 from api.reference import views as reference
 from api.webhooks import api as webhooks
 from api.webhooks import urls as webhook_pages
+from benchmark.gate import api as gate
 from benchmark.hole_filling import api as hole_filling
 from benchmark.qrels import api as qrels
 from benchmark.report import api as report
@@ -45,7 +46,7 @@ from training.jobs import api as trainings
 # In the order of the reference page.
 ROOMS = (
     dashboard, data, bulk, people, judging, comparing, adjudication, judge_setup, campaigns, label_quality,
-    agreement, imports, exports, audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
+    agreement, imports, exports, audit_log, runs, qrels, report, hole_filling, gate, trainings, webhooks,
 )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
-"""Addresses of the benchmark: leaderboard, runs, hole filling, reports, queries, qrels, answers, agents, suites."""
+"""Addresses of the benchmark: leaderboard, runs, holes, gate, reports, queries, qrels, answers, agents, suites."""
 
 from django.urls import URLPattern, path
 
 from benchmark.agents import urls as agents
 from benchmark.answers import urls as answers
+from benchmark.gate import urls as gate
 from benchmark.hole_filling import views
 from benchmark.qrels import views as qrels
 from benchmark.report import views as report
@@ -41,6 +42,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}qrels/", qrels.versions, name="qrels"),
     path(f"{HERE}qrels/diff/", qrels.qrels_diff, name="qrels_diff"),
     path(f"{HERE}qrels/<int:number>.txt", qrels.qrels_file, name="qrels_file"),
+    *gate.urlpatterns,
     *answers.urlpatterns,
     *agents.urlpatterns,
     path(f"{HERE}synthesis/", synthesis.syntheses, name="syntheses"),

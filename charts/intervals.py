@@ -32,20 +32,24 @@ def draw_intervals(
     summary: str = "",
     source: str = "",
     kind: str = gettext_noop("system"),
+    limit: float | None = None,
 ) -> Chart:
     """Draw a line for each name: its interval as a bar, the value as a dot (hollow where open).
 
-    `kind`: what the names are of, as the table's first column.
+    `kind`: what the names are of, as the table's first column; `limit`: a value that is marked by an upright line.
     """
     canvas = Canvas(WIDTH, 60 + STEP * max(1, len(spans)))
     if spans:
         room = min(220.0, 1.15 * max(text_width(span.name) for span in spans) + 24)
-        across = axis_ticks(min(span.low for span in spans), max(span.high for span in spans))
+        values = [end for span in spans for end in (span.low, span.high)] + ([] if limit is None else [limit])
+        across = axis_ticks(min(values), max(values))
         plot = Plot(room, 8, WIDTH - 130, 16 + STEP * len(spans), across, [0.0, 1.0])
         for at in across:
             canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
             canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor="middle")
         canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
+        if limit is not None:
+            canvas.rule(plot.x(limit), plot.top, plot.x(limit), plot.bottom, kind="soft", width=2)
         for index, span in enumerate(spans):
             middle, left, right = 24 + STEP * index, plot.x(span.low), plot.x(span.high)
             with canvas.mark(shown_row(index, len(spans))):

@@ -50,6 +50,7 @@ ACTS = (
     Act(gettext_lazy("Start training"), "training", "start_training", "start"),
     Act(gettext_lazy("Upload runs"), "runs", "upload_runs"),
     Act(gettext_lazy("Fill holes"), "hole_fillings", "hole_fillings"),
+    Act(gettext_lazy("Compare a new run with the old one"), "gates", "decide_gate", "new"),
 )
 SITE_ACTS = (
     Act(gettext_lazy("New collection"), "new_collection", "new_collection"),

@@ -21,6 +21,7 @@ from annotation.home.sharing.services import note_opening
 from annotation.models import Role, User
 from annotation.models.sharing import ShareLink
 from annotation.people.accounts import rate_limits
+from benchmark.gate.selectors import gates_page
 from benchmark.models import Report
 from benchmark.report.systems.chosen import newest_report, runs_of
 from benchmark.report.views import read_report, show_leaderboard
@@ -62,6 +63,9 @@ PAGES = {
         "benchmark/_leaderboard.html", ("css/benchmark.css",), lambda link: show_leaderboard(link.collection)
     ),
     "report": SharedView("benchmark/_report.html", ("css/charts.css", "css/benchmark.css"), _read_shared_report),
+    "gate": SharedView(
+        "benchmark/gate/_gates.html", ("css/benchmark.css",), lambda link: gates_page(link.collection)[0]
+    ),
 }
 HEADERS = {
     "X-Robots-Tag": "noindex, nofollow",

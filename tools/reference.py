@@ -28,7 +28,7 @@ Options of actions, export formats and training recipes. Written from the progra
 | 0 | done |
 | 1 | an error of ours |
 | 2 | bad input: one line says what, where and what to do; nothing changed |
-| 3 | finished, but incomplete: failed pairs, stopped by the budget, or paused by an account |
+| 3 | finished, but incomplete: failed pairs, stopped by the budget, or paused by an account; the gate cannot tell |
 | 4 | the gate failed |
 | 130, 143 | interrupted; what goes on was said |
 """

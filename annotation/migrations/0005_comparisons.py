@@ -266,7 +266,7 @@ class Migration(migrations.Migration):
             name='ShareLink',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('page', models.CharField(choices=[('overview', 'Overview'), ('leaderboard', 'Leaderboard'), ('report', 'Report')], max_length=20)),
+                ('page', models.CharField(choices=[('overview', 'Overview'), ('leaderboard', 'Leaderboard'), ('report', 'Report'), ('gate', 'Gate')], max_length=20)),
                 ('report', models.PositiveIntegerField(help_text='Number of the report; null: the newest one.', null=True)),
                 ('title', models.CharField(blank=True, help_text="Heading of the page; empty: the page's name.", max_length=200)),
                 ('digest', models.CharField(help_text='SHA-256 of the token, in hexadecimal digits.', max_length=64, unique=True)),

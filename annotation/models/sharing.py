@@ -15,6 +15,7 @@ class ShareLink(models.Model):
         OVERVIEW = "overview", _("Overview")
         LEADERBOARD = "leaderboard", _("Leaderboard")
         REPORT = "report", _("Report")
+        GATE = "gate", _("Gate")
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="share_links")
     page = models.CharField(max_length=20, choices=SharedPage)

@@ -12,10 +12,11 @@ register = template.Library()
 
 STATES = {
     "info": "running making preparing judging finishing fetching importing checking checked labelled settled",
-    "good": "ready finished done delivered filled imported accepted submitted used active working works set sent good",
+    "good": "ready finished done delivered filled imported accepted submitted used active working works set sent good"
+    " pass",
     "warn": "waiting queued pending planned open conflict people escalated paused budget stopped interrupted failing"
-    " missing returned expired changed skipped flagged",
-    "danger": "failed refused error unparsed truncated prompt_cut out_of_range disabled",
+    " missing returned expired changed skipped flagged cannot_tell",
+    "danger": "failed refused error unparsed truncated prompt_cut out_of_range disabled fail",
     "": "cancelled dismissed undone withdrawn aside released standing closed inactive unjudged",
 }
 """States by the class of their badge."""

@@ -31,7 +31,7 @@ from benchmark.bounds.differences import Differences
 from benchmark.significance.paired import NEAR, Tests
 
 Outcome = Literal["pass", "fail", "cannot_tell"]
-Cause = Literal["", "queries", "unjudged"]  # Why it cannot be told; empty: it is.
+Cause = Literal["", "queries", "unjudged"]  # Why the gate cannot tell; empty where it can.
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot_tell"
 QUERIES, UNJUDGED = "queries", "unjudged"
 
@@ -80,12 +80,12 @@ def tell_verdict(
     """
     level = (1 - confidence) * min(1.0, 2 / len(differences))
     measures = {name: _tell_measure(values, max_drop, level, weights, seed) for name, values in differences.items()}
-    verdicts = [told.verdict for told in measures.values()]
+    verdicts = [outcome.verdict for outcome in measures.values()]
     if FAIL in verdicts:
         return Verdict("fail", "", measures, [], level)
     if set(verdicts) == {PASS}:
         return Verdict("pass", "", measures, [], level)
-    undecided = [name for name, told in measures.items() if told.cause == UNJUDGED]
+    undecided = [name for name, outcome in measures.items() if outcome.cause == UNJUDGED]
     # The pairs of queries whose difference they can move far come first, for a budget that does not reach all.
     influence: dict[tuple[int, int], float] = {}
     for name in undecided:
@@ -118,9 +118,9 @@ def _tell_measure(
     )
 
 
-def as_document(told: MeasureVerdict) -> dict[str, Any]:
+def as_document(outcome: MeasureVerdict) -> dict[str, Any]:
     """Return the verdict by one measure as programs read it, with figures of nine decimals."""
     return {
-        name: round(value, 9) + 0.0 if isinstance(value := getattr(told, name), float) else value
-        for name in told.__dataclass_fields__
+        name: round(value, 9) + 0.0 if isinstance(value := getattr(outcome, name), float) else value
+        for name in outcome.__dataclass_fields__
     }

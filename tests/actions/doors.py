@@ -19,6 +19,7 @@ from benchmark.agents.grading import GRADINGS
 from benchmark.agents.references import REFERENCES
 from benchmark.agents.searching import SEARCHES
 from benchmark.answers.evaluations import ANSWERS
+from benchmark.gate import services as gate
 from benchmark.hole_filling import services as hole_filling
 from benchmark.report import services as reports
 from benchmark.runs import services as runs
@@ -72,6 +73,8 @@ DOORS: dict[Callable[..., Any], Doors] = {
         command="holes",
         forms=("benchmark.hole_filling.views.TO_FILL", "benchmark.hole_filling.views.TO_SEND"),
     ),
+    gate.decide_gate: Doors(operation="POST /collections/{slug:name}/gates", command="gate"),
+    gate.judge_deciding: Doors(forms=("benchmark.gate.views.TO_JUDGE",), page=False),
     runs.make_run: Doors(
         operation="POST /collections/{slug:name}/runs", command="retrieve", forms=("benchmark.runs.views.SHOWN",)
     ),

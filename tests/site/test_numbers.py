@@ -25,7 +25,7 @@ from annotation.models.web_search import WebSearch
 from api.models import Webhook
 from api.tokens import make_token
 from benchmark.hole_filling.funnel import Funnel
-from benchmark.models import AgentJob, AgentSample, AnswerEvaluation, Filling, Qrels, Report, Run, Synthesis
+from benchmark.models import AgentJob, AgentSample, AnswerEvaluation, Filling, Gate, Qrels, Report, Run, Synthesis
 from corpus.collections.removal import delete_collection
 from corpus.models import Collection, LastNumber
 from corpus.numbered import find_numbered
@@ -34,6 +34,7 @@ from tests.called import call
 from tests.evidence import make_campaign
 from tests.factories import make_collection, make_member, make_pair
 from tests.imported_files import bring
+from tests.site.test_permissions import gate_of
 from training.models import CurvePoint, Job, LearningCurve
 
 
@@ -73,6 +74,12 @@ def make_filling(admin: Membership) -> Filling:
     }
     filling: Filling = make_simple(Filling, **about)(admin)
     return filling
+
+
+def make_gate(admin: Membership) -> Gate:
+    about = {"kind": "bm25", "state": "ready", "depth": 10}
+    run, _is_new = Run.objects.get_or_create(collection=admin.collection, name="bm25", defaults=about)
+    return gate_of(run, qrels_of(admin.collection))
 
 
 def make_report(admin: Membership) -> Report:
@@ -129,6 +136,9 @@ KINDS = (
         Filling, make_filling,
         page="benchmark/hole-filling/{}/", shown="benchmark/hole-filling/", api="hole-fillings", act="filling.ended",
         detail="filling",
+    ),
+    NumberedKind(
+        Gate, make_gate, page="benchmark/gate/{}/", shown="benchmark/gate/", act="gate.decided", detail="gate",
     ),
     NumberedKind(
         Report, make_report, page="benchmark/report/{}/", api="reports", act="report.asked", detail="report",

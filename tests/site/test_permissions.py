@@ -28,6 +28,7 @@ from benchmark.models import (
     AgentSample,
     AnswerEvaluation,
     Filling,
+    Gate,
     GeneratedAnswer,
     Qrels,
     Ranking,
@@ -137,6 +138,24 @@ def benchmark_of(pair: Pair) -> tuple[Run, Qrels, Filling, Report, Suite]:
     return run, qrels, filling, report, suite
 
 
+def gate_of(run: Run, qrels: Qrels) -> Gate:
+    """A verdict on a run, here beside itself, which unjudged documents decide."""
+    values = {"old": 0.5, "new": 0.4, "change": -0.1, "low": -0.2, "high": 0.0, "least": -0.1, "most": 0.1}
+    outcome = {**values, "lowest": -0.2, "highest": 0.2, "max_drop": 0.01, "is_exact": True}
+    result = {
+        "verdict": "cannot_tell", "cause": "unjudged", "reason": "Judge.", "run": run.name, "against": run.name,
+        "measures": {"P@1": {**outcome, "verdict": "cannot_tell", "cause": "unjudged"}}, "order": ["P@1"],
+        "queries": 1, "deciding_pairs": 1, "missing": {"run": 0, "against": 0}, "unmeasured": 0, "level": 0.05,
+        "qrels": qrels.number, "depth": 1, "confidence": 0.95, "weighted": False,
+        "losses": {"measure": "P@1", "queries": []},
+    }  # fmt: skip
+    options = {"measures": "P@1", "max_drop": 0.01, "confidence": 0.95, "weighted": False, "qrels": None}
+    about = {"verdict": "cannot_tell", "options": options, "result": result}
+    gate = Gate.objects.create(collection=run.collection, run=run, against=run, **about)
+    gate.refresh_from_db()
+    return gate
+
+
 AGENTS = {"protocol": "fixed", "rounds": 1, "tokens": 2048, "tokenizer": "pieces", "agents": {"j": 1}}
 
 
@@ -214,6 +233,7 @@ class World:
         )
         self.judging.refresh_from_db()
         self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
+        self.gate = gate_of(self.run, self.qrels)
         self.evaluation = evaluation_of(self.pair, self.run)
         self.agent_job, self.trace = traced_by_an_agent(self.pair)
         self.study_answer = reference_study_of(self.pair, self.bystander.assessor)
@@ -288,6 +308,7 @@ class World:
             "<int:search>": self.web_search.number,
             "<int:place>": "0",
             "<int:filling>": self.filling.number,
+            "<int:gate>": self.gate.number,
             "<int:report>": self.report.number,
             "<int:evaluation>": self.evaluation.number,
             "<int:number>": self.qrels.number,

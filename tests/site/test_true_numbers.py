@@ -256,9 +256,9 @@ def test_nothing_is_settled_or_right_where_it_is_completed_or_correct() -> None:
 # Rows with a number of their collection, and tables that such rows belong to.
 KEYED = (
     "judges_campaign", "annotation_fileimport", "annotation_snapshot", "annotation_bulkact", "annotation_study",
-    "annotation_websearch", "training_job", "training_learningcurve", "benchmark_filling", "benchmark_report",
-    "benchmark_answerevaluation", "benchmark_agentjob", "benchmark_synthesis", "benchmark_run", "api_webhook",
-    "api_webhookdelivery",
+    "annotation_websearch", "training_job", "training_learningcurve", "benchmark_filling", "benchmark_gate",
+    "benchmark_report", "benchmark_answerevaluation", "benchmark_agentjob", "benchmark_synthesis", "benchmark_run",
+    "api_webhook", "api_webhookdelivery",
 )  # fmt: skip
 KEY = 7_654_321
 

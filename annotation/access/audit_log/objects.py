@@ -45,6 +45,7 @@ OBJECTS = {
     "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
     "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),
+    "gate": ObjectKind(_("Gate %(key)s"), "benchmark.Gate", "gate", "gate"),
     "webhook": ObjectKind(_("Webhook %(key)s"), "api.Webhook", "webhook", "webhook"),
     "share.link": ObjectKind(_("Shared link %(key)s"), "annotation.ShareLink", "share_links", by="pk", anchor="link-"),
     "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report"),

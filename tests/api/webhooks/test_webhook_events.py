@@ -25,6 +25,7 @@ from tests.api.conftest import Call
 from tests.api.webhooks.conftest import Hooked
 from tests.evidence import make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.site.test_numbers import make_gate
 from training.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -193,6 +194,14 @@ def test_a_training_is_told_when_it_ends_each_time_and_other_jobs_are_not(hooked
         ("training.ended", about, "failed", "prism", "out of memory"),
         ("training.ended", about, "finished", "prism", ""),
     ]
+
+
+def test_a_gate_is_told_with_its_verdict(hooked: Hooked) -> None:
+    gate = make_gate(make_member(hooked.row.collection, "dana"))
+    data = {
+        "gate": 1, "verdict": "cannot_tell", "run": "bm25", "against": "bm25", "deciding_pairs": 1, "reason": "Judge.",
+    }  # fmt: skip
+    assert told() == [("gate.decided", f"gate:{gate.pk}", data)]
 
 
 def test_a_route_that_a_worker_stops_is_told_once_whatever_follows(campaign: Campaign) -> None:

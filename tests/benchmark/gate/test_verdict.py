@@ -98,13 +98,13 @@ def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_c
         missing = ("nothing", "nothing", "at random", "not at random")[number // 6 % 4]
         max_drop = (0.0, 0.0, 0.01, 0.05)[number // 24 % 4]
         world = make_world(random, int(random.integers(8, 60)), *systems[name], missing)
-        told = world.verdict(max_drop).verdict
-        verdicts[name, told] += 1
-        if told == "pass":
+        outcome = world.verdict(max_drop).verdict
+        verdicts[name, outcome] += 1
+        if outcome == "pass":
             broken += any(world.change(grades) < -max_drop - 1e-8 for grades in completions(world, random))
             wrong_pass += true_change[name] < -max_drop
     unharmed = sum(count for (name, _told), count in verdicts.items() if true_change[name] >= 0)
-    failed = sum(count for (name, told), count in verdicts.items() if true_change[name] >= 0 and told == "fail")
+    failed = sum(count for (name, outcome), count in verdicts.items() if true_change[name] >= 0 and outcome == "fail")
     with capsys.disabled():
         print(f"\n600 worlds, true changes { ({name: round(value, 4) for name, value in true_change.items()}) }")
         print(f"fail of {unharmed} unharmed runs: {failed} ({failed / unharmed:.2%}; at most {1 - CONFIDENCE:.0%})")
@@ -113,7 +113,7 @@ def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_c
     assert failed / unharmed <= 1 - CONFIDENCE
     assert broken == 0
     # The property is not kept by never telling.
-    assert {told for _name, told in verdicts} == {"pass", "fail", "cannot_tell"}
+    assert {outcome for _name, outcome in verdicts} == {"pass", "fail", "cannot_tell"}
 
 
 def differences(least: list[float], today: list[float], most: list[float]) -> Differences:

@@ -1,0 +1,203 @@
+"""The gate over stored runs: verdicts, refusals, the judging of what decides, and its files."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from junitparser import Error, Failure, JUnitXml
+
+from actions.services import Actor
+from annotation.models import AuditEntry
+from benchmark.gate import services
+from benchmark.gate.options import GateOptions
+from benchmark.gate.summary import as_junit, as_markdown
+from benchmark.models import Gate, Qrels
+from corpus.errors import BadInput, BadOption
+from corpus.models import Collection, Label, Pair
+from tests.conftest import Manage
+from tests.rankings import make_run, make_texts
+
+pytestmark = pytest.mark.django_db
+ACTOR = Actor("charlie")
+QUERIES = [f"q{number}" for number in range(12)]
+GRADES = {query: {"a": 1, "b": 0, "c": 0} for query in QUERIES}
+RANKED = {
+    "old": ["a", "b", "c"],
+    "same": ["a", "c", "b"],
+    "bad": ["b", "c", "a"],
+    # d and e are unjudged.
+    "open": ["d", "e", "a"],
+}
+
+
+@pytest.fixture
+def books() -> Collection:
+    texts = {name: f"Text of {name}." for name in "abcde"}
+    collection = make_texts("books", texts, {query: f"Question {query}?" for query in QUERIES}, GRADES)
+    for name, ranked in RANKED.items():
+        make_run(collection, name, dict.fromkeys(QUERIES, ranked))
+    return collection
+
+
+def decide(collection: Collection, run: str, against: str = "old", **options: Any) -> Gate:
+    values = {"run": run, "against": against, "measures": "nDCG@3", **options}
+    return services.decide_gate(ACTOR, collection, GateOptions.read(values))
+
+
+def label_deciding(gate: Gate, grade: int) -> None:
+    """People say the same of every pair that decides."""
+    pairs = Pair.objects.filter(pk__in=gate.filling.pairs) if gate.filling else []
+    Label.objects.bulk_create(Label(pair=pair, grade=grade, origin="people") for pair in pairs)
+
+
+def test_each_verdict_is_stored_with_what_the_contract_names(books: Collection) -> None:
+    passed, failed, undecided = (decide(books, run) for run in ("same", "bad", "open"))
+    assert [gate.verdict for gate in (passed, failed, undecided)] == ["pass", "fail", "cannot_tell"]
+    assert [gate.number for gate in Gate.objects.order_by("pk")] == [1, 2, 3]
+    result = failed.result
+    assert {"verdict", "measures", "queries", "deciding_pairs", "reason"} <= result.keys()
+    measure = result["measures"]["nDCG@3"]
+    assert (measure["old"], measure["new"], measure["change"]) == (1.0, 0.5, -0.5)
+    assert measure["low"] <= -0.5 <= measure["high"] < -measure["max_drop"] == -0.01
+    assert (result["queries"], result["deciding_pairs"]) == (12, 0)
+    assert len(result["losses"]["queries"]) == 10 and result["losses"]["queries"][0]["change"] == -0.5
+    assert undecided.result["deciding_pairs"] == 24 and undecided.result["cause"] == "unjudged"
+    entry = AuditEntry.objects.filter(act="gate.decided").latest("pk")
+    assert entry.details["verdict"] == "cannot_tell" and entry.details["gate"] == 3
+
+
+def test_queries_that_a_run_lacks_count_0_and_queries_without_judgments_are_left_out(books: Collection) -> None:
+    make_run(books, "half", dict.fromkeys(QUERIES[:6], RANKED["old"]))
+    result = decide(books, "half").result
+    assert result["measures"]["nDCG@3"]["new"] == 0.5 and result["missing"] == {"run": 6, "against": 0}
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("run", {"run": "nobody"}),
+        ("against", {"against": "of another collection"}),
+        ("against", {"run": "old"}),
+        ("measures", {"measures": "Judged@3"}),
+        ("measures", {"measures": "nDCG@30"}),
+        ("qrels", {"qrels": 99}),
+        ("budget", {"budget": 5}),
+        ("max_drop", {"max_drop": -0.1}),
+    ],
+)
+def test_what_is_wrong_is_refused_by_its_option_and_nothing_is_written(
+    books: Collection, option: str, values: dict[str, Any]
+) -> None:
+    other = make_texts("other", {"a": "Text."}, {"q": "Question?"})
+    make_run(other, "of another collection", {"q": ["a"]})
+    with pytest.raises(BadOption) as refused:
+        decide(books, **{"run": "same", **values})
+    assert [name for name, _sentence in refused.value.problems] == [option]
+    assert not Gate.objects.exists() and not AuditEntry.objects.exists() and not Qrels.objects.exists()
+
+
+def test_without_any_judgment_there_is_no_verdict(books: Collection) -> None:
+    bare = make_texts("bare", {"a": "Text."}, {"q": "Question?"})
+    for name in ("one", "two"):
+        make_run(bare, name, {"q": ["a"]})
+    with pytest.raises(BadInput):
+        decide(bare, "one", "two", measures="nDCG@1")
+    assert not Gate.objects.exists()
+
+
+@pytest.mark.parametrize(("grade", "verdict"), [(1, "pass"), (0, "fail")])
+def test_what_decides_is_judged_and_the_verdict_told_again(books: Collection, grade: int, verdict: str) -> None:
+    gate = decide(books, "open", measures="P@3 RR", judge=True)
+    assert gate.filling is not None and len(gate.filling.pairs) == gate.result["deciding_pairs"] == 24
+    # Nobody has judged anything: nothing has changed.
+    assert services.decide_again(ACTOR, gate).verdict == "cannot_tell"
+    label_deciding(gate, grade)
+    again = services.decide_again(ACTOR, gate)
+    assert (again.verdict, again.result["deciding_pairs"]) == (verdict, 0)
+    assert again.result["qrels"] == gate.result["qrels"] + 1 and Gate.objects.count() == 3
+
+
+def test_labels_made_here_count_as_soon_as_they_are_made() -> None:
+    collection = make_texts("labels", {name: f"Text of {name}." for name in "ab"}, {query: query for query in QUERIES})
+    runs = {name: make_run(collection, name, {query: list(name) for query in QUERIES}) for name in ("ab", "ba")}
+    for run in runs.values():
+        assert run.depth == 2
+    for run, grade in ((1, 1), (2, 0)):
+        document = collection.document_set.get(external_id="ab"[run - 1])
+        pairs = [Pair(collection=collection, query=query, document=document) for query in collection.query_set.all()]
+        Label.objects.bulk_create(
+            Label(pair=pair, grade=grade, origin="people") for pair in Pair.objects.bulk_create(pairs)
+        )
+        gate = decide(collection, "ba", "ab", measures="nDCG@2")
+        assert gate.verdict == ("cannot_tell" if run == 1 else "fail")
+
+
+def test_the_files_of_a_verdict_are_read_by_others(books: Collection) -> None:
+    gates = {run: decide(books, run, measures="nDCG@3 P@1") for run in ("same", "bad", "open")}
+    for run, kind in (("same", None), ("bad", Failure), ("open", Error)):
+        suites = JUnitXml.fromstring(as_junit(gates[run].result).encode())
+        (suite,) = suites
+        cases = list(suite)
+        assert [case.name for case in cases] == ["nDCG@3", "P@1"] and suites.tests == 2
+        assert all(isinstance(result, kind) for case in cases for result in case.result) if kind else True
+        assert all(bool(case.result) == (kind is not None) for case in cases)
+    assert (JUnitXml.fromstring(as_junit(gates["bad"].result).encode()).failures) == 2
+    lines = as_markdown(gates["bad"].result).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 4 and len({row.count("|") for row in rows}) == 1
+
+
+def run_command(*arguments: str) -> tuple[int, str]:
+    out = StringIO()
+    try:
+        call_command("gate", "books", *arguments, stdout=out, stderr=StringIO())
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue()
+    return 0, out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--run", "same"], 0),
+        (["--run", "bad"], 4),
+        (["--run", "open"], 3),
+        (["--run", "old"], 2),
+        (["--run", "same", "--measures", "nonsense"], 2),
+        (["--run", "same", "--junit", "/nowhere/at/all.xml"], 2),
+    ],
+)
+def test_the_command_ends_with_the_code_of_its_verdict(
+    books: Collection, tmp_path: Path, arguments: list[str], code: int
+) -> None:
+    files = ["--markdown", str(tmp_path / "gate.md")] + (
+        [] if "--junit" in arguments else ["--junit", str(tmp_path / "gate.xml")]
+    )
+    ended, out = run_command("--against", "old", "--measures", "nDCG@3", "--json", *files, *arguments)
+    assert ended == code
+    assert (tmp_path / "gate.md").exists() == (code != 2) == Gate.objects.exists()
+    if code == 2:
+        assert out == ""
+        return
+    document = json.loads(out)
+    assert document["verdict"] == {0: "pass", 4: "fail", 3: "cannot_tell"}[code]
+    assert JUnitXml.fromfile(str(tmp_path / "gate.xml")).tests == 1
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_the_command_has_what_decides_judged_and_tells_again(manage: Manage, books: Collection) -> None:
+    """Real workers and the offline panel: no pair stays undecided that judges label, and people get the rest."""
+    ended = manage(
+        "gate", "books", "--run", "open", "--against", "old", "--measures", "nDCG@3", "--judge", "--budget", "1",
+        "--json", check=False,
+    )  # fmt: skip
+    document = ended.json
+    assert ended.code in (0, 3, 4), ended.err
+    first, again = Gate.objects.order_by("number")
+    assert first.filling is not None and len(first.filling.pairs) == 24
+    assert document["gate"] == again.number == 2 and document["deciding_pairs"] == again.result["deciding_pairs"] < 24
+    assert document["qrels"] == first.result["qrels"] + 1
