@@ -317,7 +317,8 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
     if words.is_secret:
         # Never filled in again, and browsers do not offer their owner's password.
         widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
-    longest = None if several else bound_of(info, "max_length")
+    # Of a list or a table, the bound is of its parts.
+    longest = None if get_origin(kind) is not None else bound_of(info, "max_length")
     return forms.CharField(max_length=longest, widget=widget, **common)
 
 

@@ -11,6 +11,7 @@ from benchmark.report import views as report
 from benchmark.report.systems import views as systems
 from benchmark.runs import views as runs
 from benchmark.runs.builders import RUNS
+from benchmark.search_endpoints import urls as search_endpoints
 from benchmark.suites import views as suites
 from benchmark.synthesis import views as synthesis
 from benchmark.synthesis.lifecycle import SYNTHESES
@@ -51,6 +52,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}synthesis/<int:synthesis>/<int:place>/", synthesis.synthetic_bundle, name="synthetic_bundle"),
     path(f"{HERE}synthesis/<int:synthesis>/import/", synthesis.import_synthesis, name="import_synthesis"),
     control_path(f"{HERE}synthesis/<int:synthesis>/", SYNTHESES, "control_synthesis"),
+    *search_endpoints.urlpatterns,
     path("suites/", suites.suites, name="suites"),
     path("suites/<int:suite>/", suites.suite, name="suite"),
     path("suites/<int:suite>/<slug:act>/", suites.control_suite, name="control_suite"),

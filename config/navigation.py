@@ -182,6 +182,7 @@ SITE = tuple(
     for tab in (
         Tab("home", _("Collections"), is_of_site=True),
         Tab("site_accounts", _("Site accounts"), is_of_site=True),
+        Tab("search_endpoints", _("Search endpoints"), is_of_site=True),
         Tab("backups", _("Backups"), is_of_site=True),
         Tab("site_audit_log", _("Audit log"), is_of_site=True),
     )

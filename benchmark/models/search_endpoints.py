@@ -1,5 +1,7 @@
 """Search endpoints: addresses of search engines that answer queries."""
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -12,6 +14,8 @@ class SearchEndpoint(models.Model):
 
     Keys are not stored: `settings` has the names of environment variables.
     """
+
+    collection: ClassVar[None] = None  # Entries of the audit log about it are the site's.
 
     name = models.CharField(max_length=100, validators=[RUN_NAME])
     kind = models.CharField(max_length=20, help_text="A kind of search engine (benchmark.search_endpoints.kinds).")

@@ -1,6 +1,7 @@
 """What is stored of search endpoints."""
 
 from django.db.models import QuerySet
+from django.http import Http404
 from django.utils.translation import gettext as _
 
 from benchmark.models import SearchEndpoint
@@ -20,4 +21,12 @@ def find_endpoint(name: str) -> SearchEndpoint:
         words = _('There is no search endpoint "%(name)s"; there are: %(names)s.')
         words = words if names else _('There is no search endpoint "%(name)s": add it with search_endpoints add.')
         raise BadOption("endpoint", words % {"name": name, "names": names})
+    return endpoint
+
+
+def get_endpoint(number: int) -> SearchEndpoint:
+    """Return an endpoint by its primary key. Raises Http404."""
+    endpoint = endpoints().filter(pk=number).first()
+    if endpoint is None:
+        raise Http404(_("Search endpoint not found."))
     return endpoint

@@ -45,6 +45,12 @@ class Doors:
     page: bool = True
 
 
+FIXED_KIND = ("kind",)  # The address of the form names it.
+ENDPOINT_FORMS = (
+    "benchmark.search_endpoints.forms.PLAIN_FIELDS",
+    "benchmark.search_endpoints.forms.KNOWN_FIELDS",
+    "tests.actions.doors.FIXED_KIND",
+)
 FIXED_NAME = ("name",)  # The page of a model shows it as its title.
 DOORS: dict[Callable[..., Any], Doors] = {
     settings.change_settings: Doors(
@@ -78,8 +84,8 @@ DOORS: dict[Callable[..., Any], Doors] = {
     runs.make_run: Doors(
         operation="POST /collections/{slug:name}/runs", command="retrieve", forms=("benchmark.runs.views.SHOWN",)
     ),
-    search_endpoints.add_endpoint: Doors(file="search_endpoints", page=False),
-    search_endpoints.change_endpoint: Doors(file="search_endpoints", page=False),
+    search_endpoints.add_endpoint: Doors(file="search_endpoints", forms=ENDPOINT_FORMS),
+    search_endpoints.change_endpoint: Doors(file="search_endpoints", forms=ENDPOINT_FORMS),
     reports.ask_report: Doors(operation="POST /collections/{slug:name}/reports", command="report"),
     runs.import_runs: Doors(command="import_runs"),
     trainings.start_training: Doors(operation="POST /collections/{slug:name}/trainings", command="train"),

@@ -1,0 +1,77 @@
+"""Hits of an answer by JMESPath: order, duplicates, what is missing, HTML, columns."""
+
+from typing import Any
+
+import pytest
+
+from benchmark.search_endpoints.hits import HitMapping, describe_shape
+from corpus.errors import BadOption
+
+SETTINGS: dict[str, Any] = {"hits": "results[]", "id": "id", "title": "name", "text": ["name", "body"], "score": "s"}
+
+
+def mapping(**settings: Any) -> HitMapping:
+    return HitMapping({**SETTINGS, **settings})
+
+
+def test_hits_keep_the_engines_order_and_what_is_missing_is_counted() -> None:
+    rows = [
+        {"id": 7, "name": "<h1>A</h1>", "body": "x &lt; y<br>z", "s": "1.5"},
+        {"id": "b", "s": float("nan")},
+        {"id": 7, "name": "again"},
+        {"name": "no id"},
+        {"id": "c", "body": ["one", "two"], "brand": {"name": "Acme", "since": 1900}},
+    ]
+    page = mapping(metadata={"brand": "brand.name", "none": "nothing"}).read({"results": rows})
+    assert [hit.id for hit in page.hits] == ["7", "b", "c"]
+    assert (page.hits[0].title, page.hits[0].text, page.hits[0].score) == ("A", "A\nx < y\nz", 1.5)
+    assert (page.hits[1].text, page.hits[1].score) == ("", None)
+    assert (page.hits[2].text, page.hits[2].metadata) == ("one\ntwo", {"brand": "Acme"})
+    assert (page.duplicates, page.without_id, page.without_text) == (1, 1, 1)
+
+
+def test_an_empty_list_is_an_answer_and_a_missing_one_is_a_mistake() -> None:
+    assert mapping().read({"results": []}).hits == []
+    with pytest.raises(BadOption) as refusal:
+        mapping().read({"data": {"items": [], "total": 0}})
+    ((option, sentence),) = refusal.value.problems
+    assert option == "hits" and "data.items" in sentence
+
+
+def test_lists_beside_one_another_are_hits_too() -> None:
+    columns = mapping(hits="{id: ids, body: documents}")
+    page = columns.read({"ids": ["a", "b"], "documents": ["first", None]})
+    assert [(hit.id, hit.text) for hit in page.hits] == [("a", "first"), ("b", "")]
+    with pytest.raises(BadOption):
+        columns.read({"ids": ["a"], "documents": []})
+
+
+@pytest.mark.parametrize("identity", [None, "", "  ", True, {}, [], "x" * 256, "a\0b"])
+def test_what_can_be_no_id_of_a_document_is_none(identity: Any) -> None:
+    page = mapping().read({"results": [{"id": identity, "name": "n"}]})
+    assert (page.hits, page.without_id) == ([], 1)
+
+
+def test_characters_that_postgresql_cannot_store_are_left_out() -> None:
+    row = {"id": "a", "name": "a\0b", "body": "c\ud800d", "extra": {"k\0": "v\0"}}
+    (hit,) = mapping(metadata={"extra": "extra"}).read({"results": [row]}).hits
+    assert (hit.title, hit.text, hit.metadata) == ("ab", "ab\ncd", {"extra": {"k": "v"}})
+
+
+@pytest.mark.parametrize(("option", "path"), [("hits", "a["), ("id", "`"), ("text", ["a", "||"]), ("score", "nan(")])
+def test_what_is_no_jmespath_names_its_option(option: str, path: Any) -> None:
+    with pytest.raises(BadOption) as refusal:
+        mapping(**{option: path})
+    assert refusal.value.problems[0][0] == option
+
+
+def test_a_function_that_does_not_fit_names_its_option() -> None:
+    with pytest.raises(BadOption) as refusal:
+        mapping(title="join(', ', id)").read({"results": [{"id": 1}]})
+    assert refusal.value.problems[0][0] == "title"
+
+
+def test_the_shape_of_an_answer_has_names_and_no_values() -> None:
+    shape = describe_shape({"took": 3, "results": [{"id": "secret"}], "more": None})
+    assert "secret" not in str(shape)
+    assert list(shape) == ["took", "results", "more"]

@@ -1,0 +1,100 @@
+"""The owners' pages of search endpoints."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import AuditEntry, User
+from benchmark.models import SearchEndpoint
+from benchmark.search_endpoints.kinds import KINDS
+from tests.benchmark.search_endpoints.conftest import KEY, JsonSearch
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+SECRET = KEY.removeprefix("Bearer ")
+
+
+def as_form(shop: dict[str, Any]) -> dict[str, Any]:
+    """What a browser sends: lists and tables as lines."""
+    lines = {"text": "\n".join(shop["text"]), "header_env": "Authorization = SHOP_AUTH"}
+    return {name: value for name, value in {**shop, **lines}.items() if name != "kind"}
+
+
+def test_an_endpoint_is_added_tested_changed_and_deleted(
+    client: Client, olga: User, engine: JsonSearch, shop: dict[str, Any]
+) -> None:
+    page = client.get(reverse("search_endpoints")).content.decode()
+    assert 'class="empty"' in page
+    assert all(reverse("add_search_endpoint", args=[kind]) in page for kind in KINDS)
+    response = client.post(reverse("add_search_endpoint", args=["http"]), as_form(shop))
+    endpoint = SearchEndpoint.objects.get()
+    here = reverse("search_endpoint", args=[endpoint.pk])
+    assert response.url == here
+    page = client.post(f"{here}test/", {"query": "warm boots", "k": 2}).content.decode()
+    assert "Boot 1" in page and "Warm &amp; dry, 2" in page and "&lt;b&gt;" not in page
+    assert "POST" in page and "warm boots" in page and SECRET not in page
+    form = client.get(here).context["form"]
+    fields = {name: form[name].value() or "" for name in form.fields}
+    assert fields["header_env"] == "Authorization = SHOP_AUTH" and fields["text"] == "name\ndescription"
+    assert client.post(here, {**fields, "timeout_s": "5"}).url == here
+    endpoint.refresh_from_db()
+    assert endpoint.settings["timeout_s"] == 5 and endpoint.settings["text"] == ["name", "description"]
+    assert client.get(f"{here}delete/").status_code == 200 and not endpoint.is_deleted
+    client.post(f"{here}delete/")
+    assert client.get(here).status_code == 404
+    acts = [entry.act for entry in AuditEntry.objects.filter(act__startswith="search_endpoint").order_by("pk")]
+    assert acts == [f"search_endpoint.{act}" for act in ("added", "tested", "changed", "deleted")]
+    assert SECRET not in str(list(AuditEntry.objects.values_list("details", flat=True)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_form_of_each_kind_saves_what_it_shows(client: Client, olga: User, settings: Any, kind: str) -> None:
+    settings.SEARCH_HOSTS = frozenset({"127.0.0.1:9200"})
+    plain = {"method": "GET", "path": "/s?q={{query}}", "hits": "h", "id": "i", "text": "t"} if kind == "http" else {}
+    values = {"name": "shop", "base_url": "http://127.0.0.1:9200", "index": "goods", "parameters": "application = APP"}
+    address = reverse("add_search_endpoint", args=[kind])
+    assert client.get(address).status_code == 200
+    client.post(address, {**values, **plain, "timeout_s": 10})
+    endpoint = SearchEndpoint.objects.get()
+    before, here = endpoint.settings, reverse("search_endpoint", args=[endpoint.pk])
+    form = client.get(here).context["form"]
+    response = client.post(here, {name: form[name].value() or "" for name in form.fields})
+    assert response.status_code == 302, response.context["form"].errors
+    endpoint.refresh_from_db()
+    assert endpoint.settings == before
+    assert not AuditEntry.objects.filter(act="search_endpoint.changed").exists()
+
+
+def test_a_refused_form_is_kept_and_nothing_is_stored(
+    client: Client, olga: User, engine: JsonSearch, shop: dict[str, Any]
+) -> None:
+    address = reverse("add_search_endpoint", args=["http"])
+    response = client.post(address, {**as_form(shop), "body": '{"q": "{{quer}}"}', "name": "kept"})
+    assert response.status_code == 422 and list(response.context["form"].errors) == ["body"]
+    assert 'value="kept"' in response.content.decode()
+    assert not SearchEndpoint.objects.exists()
+    client.post(address, as_form(shop))
+    again = client.post(address, as_form(shop))
+    assert again.status_code == 422 and list(again.context["form"].errors) == ["name"]
+    assert SearchEndpoint.objects.count() == 1
+
+
+@pytest.mark.parametrize("query", ["html", "slow", ""])
+def test_a_test_that_fails_shows_one_line(
+    client: Client, olga: User, engine: JsonSearch, shop: dict[str, Any], query: str
+) -> None:
+    engine.answer("html", "<html>", media="text/html")
+    client.post(reverse("add_search_endpoint", args=["http"]), as_form(shop))
+    endpoint = SearchEndpoint.objects.get()
+    response = client.post(reverse("test_search_endpoint", args=[endpoint.pk]), {"query": query, "k": 3})
+    assert response.status_code == 422
+    assert ('id="failure"' in response.content.decode()) == bool(query)
+
+
+def test_only_owners_of_the_site_see_them(client: Client, db: None) -> None:
+    client.force_login(make_user("alice"))
+    for name, arguments in (("search_endpoints", []), ("add_search_endpoint", ["http"]), ("search_endpoint", [1])):
+        assert client.get(reverse(name, args=arguments)).status_code == 403
+    assert client.post(reverse("delete_search_endpoint", args=[1])).status_code == 403
