@@ -6,6 +6,8 @@ from itertools import count
 from django.test import Client
 
 from annotation.models import Membership, Role, User
+from benchmark.models import SearchEndpoint
+from benchmark.search_endpoints.options import EndpointOptions
 from corpus.models import Assessor, Collection, Document, Item, Pair, Query
 
 _numbers = count(1)
@@ -72,3 +74,10 @@ def client_of(member: Membership) -> Client:
     client = Client()
     client.force_login(member.user)
     return client
+
+
+def make_endpoint(name: str = "shop", **keys: object) -> SearchEndpoint:
+    """A search endpoint of the site: OpenSearch at a public address, unless told otherwise."""
+    usual = {"name": name, "kind": "opensearch", "base_url": "https://search.example.org", "index": "goods"}
+    options = EndpointOptions.read({**usual, **keys})
+    return SearchEndpoint.objects.create(name=name, kind=options.kind, settings=options.complete_settings())

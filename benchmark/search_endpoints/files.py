@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.search_endpoints.options import EndpointOptions
 from corpus.errors import BadInput, BadOption
-from corpus.importing.toml_files import line_numbers, read_tables
+from corpus.importing.toml_files import find_lines, read_tables
 
 
 def read_endpoints(path: Path) -> list[EndpointOptions]:
@@ -24,11 +24,11 @@ def parse_endpoints(text: str, name: str) -> list[EndpointOptions]:
     file = read_tables(text, name)
     tables = file.pop("endpoint", None)
     if file:
-        words = _("%(name)s: “%(key)s” is unknown: a file has [[endpoint]] tables alone")
+        words = _("%(name)s: “%(key)s” is unknown. Write [[endpoint]] tables only")
         raise BadInput(words % {"name": name, "key": next(iter(file))})
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise BadInput(_("%(name)s has no endpoint: write each as [[endpoint]]") % {"name": name})
-    lines = line_numbers(text)
+        raise BadInput(_("%(name)s has no endpoint. Write each as [[endpoint]]") % {"name": name})
+    lines = find_lines(text)
     endpoints = []
     for number, table in enumerate(tables):
         try:

@@ -46,11 +46,11 @@ def compile_path(option: str, expression: str) -> Any:
     try:
         return jmespath.compile(expression)
     except JMESPathError as error:
-        words = _("“%(expression)s” is no JMESPath: %(error)s")
+        words = _("“%(expression)s” is not a JMESPath expression: %(error)s")
         error_line = " ".join(str(error).split())[:160]
         raise BadOption(option, words % {"expression": expression, "error": error_line}) from None
     except RecursionError:
-        raise BadOption(option, _("The JMESPath is too deep.")) from None
+        raise BadOption(option, _("Write a shorter JMESPath expression.")) from None
 
 
 class HitMapping:
@@ -107,7 +107,7 @@ class HitMapping:
                     for place in range(lengths.pop())
                 ]
         if not isinstance(rows, list):
-            words = _("“%(path)s” finds no list of hits in the answer, which has: %(fields)s.")
+            words = _("“%(path)s” finds no list of hits in the answer. The answer has %(fields)s.")
             fields = ", ".join(describe_fields(answer)) or _("nothing")
             raise BadOption("hits", words % {"path": self.settings["hits"], "fields": fields})
         return rows
@@ -118,11 +118,11 @@ class HitMapping:
         fields = ", ".join(describe_fields(rows[0])) if rows else ""
         problems = []
         if page.without_id:
-            words = _("%(count)s of %(all)s hits have no id at “%(path)s”. A hit has: %(fields)s.")
+            words = _("%(count)s of %(all)s hits have no id at “%(path)s”. A hit has %(fields)s.")
             values = {"count": page.without_id, "all": len(rows), "path": self.settings["id"], "fields": fields}
             problems.append(("id", words % values))
         if page.without_text:
-            words = _("%(count)s of %(all)s hits have no text at “%(path)s”. A hit has: %(fields)s.")
+            words = _("%(count)s of %(all)s hits have no text at “%(path)s”. A hit has %(fields)s.")
             path = ", ".join(self.settings["text"])
             values = {"count": page.without_text, "all": len(page.hits), "path": path, "fields": fields}
             problems.append(("text", words % values))
@@ -192,7 +192,7 @@ def _search(option: str, path: Any, value: Any) -> Any:
         error_line = " ".join(str(error).split())[:160]
         raise BadOption(option, words % {"expression": path.expression, "error": error_line}) from None
     except RecursionError:
-        raise BadInput(_("The answer is too deep")) from None
+        raise BadInput(_("The answer is nested too deeply")) from None
 
 
 def _clean(value: Any) -> Any:

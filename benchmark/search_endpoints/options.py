@@ -47,7 +47,7 @@ def read_named_lines(value: Any) -> Any:
     for line in read_lines(value):
         match = _NAMED.fullmatch(line)
         if match is None:
-            raise ValueError(gettext("Write one line for each: name = value"))
+            raise ValueError(gettext("Write name = value on each line"))
         table[match[1]] = match[2]
     return table
 
@@ -75,33 +75,35 @@ Parameters = Annotated[dict[str, Any], BeforeValidator(read_parameters)]
 class EndpointOptions(Options):
     """A search endpoint: where it is, how it is asked, how its hits are read, and by which variables it signs in."""
 
-    name: str = option(_("Name"), _("Runs from it carry this name."), at_most=100)
+    name: str = option(_("Name"), _("Its runs show this name."), at_most=100)
     kind: KindName = option(_("Kind"), choices={name: kind.title for name, kind in KINDS.items()})
     base_url: str = option(
         _("Base URL"),
-        _("A private address only where QUORUM_SEARCH_HOSTS lists it as host:port."),
+        _("A private address must be in QUORUM_SEARCH_HOSTS, as host:port."),
         at_most=500,
     )
     index: str = option(_("Index or collection"), default="", at_most=500)
     template: str = option(
         _("Request template"),
-        _("JSON with {{query}}, {{k}} and parameters, in place of the kind's own request."),
+        _("JSON with {{query}}, {{k}} and parameters. Leave blank for the engine's usual request."),
         default="",
         at_most=50_000,
         long=True,
     )
     parameters: Parameters = option(
-        _("Parameters"), _("One for each line: name = value."), default={}, initial="", at_most=50, long=True
+        _("Parameters"), _("One per line: name = value."), default={}, initial="", at_most=50, long=True
     )
     method: Literal["GET", "POST"] | None = option(_("Method"), default=None)
-    path: str = option(_("Path"), _("Begins with a slash. Leave blank for the kind's own."), default="", at_most=2000)
+    path: str = option(
+        _("Path"), _("Begins with a slash. Leave blank for the engine's usual path."), default="", at_most=2000
+    )
     body: str = option(_("Body"), _("JSON with {{query}} and {{k}}."), default="", at_most=50_000, long=True)
     hits: str = option(_("Hits"), _("JMESPath of the list of hits."), default="", at_most=1000)
     id: str = option(_("Id"), _("JMESPath within a hit."), default="", at_most=1000)
     title: str = option(_("Title"), _("JMESPath within a hit; may be blank."), default="", at_most=1000)
     text: Lines = option(
         _("Text"),
-        _("JMESPath within a hit, one for each line; the texts are joined. HTML becomes text."),
+        _("JMESPath within a hit, one per line. The texts are joined, and HTML becomes text."),
         default=[],
         initial="",
         at_most=50,
@@ -112,7 +114,7 @@ class EndpointOptions(Options):
     )
     metadata: NamedLines = option(
         _("Metadata"),
-        _("One for each line: name = JMESPath within a hit."),
+        _("One per line: name = JMESPath within a hit."),
         default={},
         initial="",
         at_most=50,
@@ -128,12 +130,12 @@ class EndpointOptions(Options):
     )
     api_key_env: str = option(
         _("API key variable"),
-        _("Name of an environment variable; the key is sent as the engine expects it."),
+        _("Name of the environment variable with the key. It is sent as the engine expects."),
         default="",
     )
     header_env: NamedLines = option(
         _("Headers from variables"),
-        _("One for each line: header = name of an environment variable."),
+        _("One per line: header = name of an environment variable."),
         default={},
         initial="",
         at_most=20,
@@ -141,7 +143,7 @@ class EndpointOptions(Options):
     )
     headers: NamedLines = option(
         _("Other headers"),
-        _("One for each line: header = value; no keys."),
+        _("One per line: header = value. No keys."),
         default={},
         initial="",
         at_most=20,
@@ -181,10 +183,10 @@ class EndpointOptions(Options):
         if not plain:
             for name in ("method", "body"):
                 if getattr(self, name):
-                    words = gettext("%(engine)s has its own: leave it out, or write a template.")
+                    words = gettext("%(engine)s has its own. Leave it out, or write a template.")
                     raise BadOption(name, words % {"engine": kind.title})
         elif self.template:
-            raise BadOption("template", gettext("With the kind http, write it as body."))
+            raise BadOption("template", gettext("The kind http has a body instead. Write the template there."))
         values = self.model_dump(mode="json", exclude={"name", "kind", "template"})
         for name, own in kind.settings.model_dump(mode="json").items():
             if name in ("parameters", "headers"):
@@ -204,7 +206,7 @@ class EndpointOptions(Options):
         self._check_request(values)
         for name in ("hits", "id", "text"):
             if not values[name]:
-                raise BadOption(name, gettext("Write the JMESPath where it is."))
+                raise BadOption(name, gettext("Write the JMESPath expression that finds it."))
         HitMapping(values)
         self._check_headers(values)
         return values
@@ -215,9 +217,9 @@ class EndpointOptions(Options):
         if names := sorted(self.parameters.keys() & {*RESERVED}):
             raise BadOption("parameters", gettext("%(name)s is set for each request.") % {"name": names[0]})
         if not values["path"].startswith("/") or re.search(r"[\s#]", values["path"]):
-            raise BadOption("path", gettext("Begin it with a slash, without spaces and #."))
+            raise BadOption("path", gettext("Begin the path with a slash, and leave out spaces and #."))
         if values["method"] == "GET" and values["body"]:
-            raise BadOption(body, gettext("GET sends no body: use POST, or write the query into the path."))
+            raise BadOption(body, gettext("GET sends no body. Use POST, or write the query into the path."))
         requests = []
         for query in ('a "b" c', "d"):
             try:
@@ -238,11 +240,11 @@ class EndpointOptions(Options):
         for option_name in ("headers", "header_env"):
             for header, text in values[option_name].items():
                 if not _HEADER.fullmatch(header) or not (text.isascii() and text.isprintable() and len(text) <= 1000):
-                    words = gettext("“%(name)s” is no header of plain letters.")
+                    words = gettext("“%(name)s” is not a header name with a value of plain letters.")
                     raise BadOption(option_name, words % {"name": header})
         for header in values["headers"]:
             if CREDENTIALS.search(header):
-                words = gettext("%(name)s is a key: name an environment variable in header_env instead.")
+                words = gettext("%(name)s is a key. Name an environment variable in header_env instead.")
                 raise BadOption("headers", words % {"name": header})
             if header.lower() in ("host", "content-length", "transfer-encoding", "connection"):
                 raise BadOption("headers", gettext("%(name)s is set for each request.") % {"name": header})
@@ -254,20 +256,20 @@ class EndpointOptions(Options):
             if variable and not _VARIABLE.fullmatch(variable):
                 raise BadOption(name, gettext("Name an environment variable, never the key itself."))
             if variable and _OWN_VARIABLE.fullmatch(variable.upper()):
-                words = gettext("%(name)s belongs to Quorum or another service: use a variable of the engine's own.")
+                words = gettext("%(name)s belongs to Quorum or another service. Use a variable of the engine's own.")
                 raise BadOption(name, words % {"name": variable})
         if bool(self.user_env) != bool(self.password_env):
             missing = "password_env" if self.user_env else "user_env"
             raise BadOption(missing, gettext("Name the variables of both user and password."))
         if self.api_key_env and not values["key_header"]:
-            raise BadOption("api_key_env", gettext("Name the header too, in header_env."))
+            raise BadOption(
+                "api_key_env", gettext("This kind has no header for keys. Name header and variable in header_env.")
+            )
         headers = [name for name, is_used in (("user_env", self.user_env), ("bearer_env", self.bearer_env)) if is_used]
         headers += ["api_key_env"] if self.api_key_env and values["key_header"] == "Authorization" else []
         headers += ["header_env"] if any(header.lower() == "authorization" for header in self.header_env) else []
         if len(headers) > 1:
-            raise BadOption(
-                headers[-1], gettext("Sign in by one of these alone: %(names)s.") % {"names": ", ".join(headers)}
-            )
+            raise BadOption(headers[-1], gettext("Use only one of %(names)s.") % {"names": ", ".join(headers)})
 
 
 def request_values(settings: Mapping[str, Any], query: str, k: int) -> dict[str, Any]:
@@ -286,7 +288,7 @@ def check_base_url(address: str) -> str:
     """Return an address without the slash at its end. Raises BadOption unless searches may be sent there."""
     address = address.strip().rstrip("/")
     if "?" in address or "#" in address:
-        raise BadOption("base_url", gettext("Write what follows ? into the path."))
+        raise BadOption("base_url", gettext("Write the part after ? into the path."))
     try:
         check_url(address, allowed=settings.SEARCH_HOSTS, any_port=True)
     except NoPage as problem:
@@ -294,7 +296,7 @@ def check_base_url(address: str) -> str:
             raise BadOption("base_url", gettext("Write the IP address as four numbers, or a name.")) from None
         if problem.code == "not-public":
             words = gettext(
-                "%(host)s is on a private network: set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it."
+                "%(host)s is on a private network. Set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it."
             )
             raise BadOption("base_url", words % {"host": address_key(address)}) from None
         raise BadOption("base_url", problem) from None

@@ -118,7 +118,7 @@ class EndpointSession:
         """Return a request with its secrets masked, and its body. Raises SearchFailed."""
         settings = self.settings
         if k > settings["max_k"]:
-            words = _("The engine returns at most %(most)s hits for a request: use a depth of %(most)s or less.")
+            words = _("The engine returns at most %(most)s hits for a request. Use a depth of %(most)s or less.")
             raise SearchFailed("depth", words % {"most": settings["max_k"]})
         values = request_values(settings, query, k)
         try:
@@ -191,10 +191,12 @@ class EndpointSession:
         except BadInput as error:
             raise SearchFailed("variable", f"{error}.") from None
         if not value:
-            words = _("The environment variable %(name)s is not set: set it where searches run, and restart.")
+            words = _("The environment variable %(name)s is not set. Set it where searches run, and restart.")
             raise SearchFailed("variable", words % {"name": variable})
         if not (value.isascii() and value.isprintable()):
-            words = _("The value of the environment variable %(name)s is no header of plain letters.")
+            words = _(
+                "The value of the environment variable %(name)s cannot be sent as a header. Set it to plain letters."
+            )
             raise SearchFailed("variable", words % {"name": variable})
         if is_secret:
             self._hide(value)
@@ -217,10 +219,12 @@ class EndpointSession:
         code, host = problem.code, address_key(self.settings["base_url"])
         sentences = {
             "not-public": _(
-                "%(host)s is on a private network: set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it."
+                "%(host)s is on a private network. Set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it."
             ),
-            "plain-http": _("Keys are not sent by http: use https, or set QUORUM_SEARCH_HOSTS=%(host)s on the server."),
-            "slow": _("No answer within %(seconds)s seconds: check the engine, or raise timeout_s."),
+            "plain-http": _(
+                "Keys are not sent over http. Use https, or set QUORUM_SEARCH_HOSTS=%(host)s on the server."
+            ),
+            "slow": _("No answer within %(seconds)s seconds. Check the engine, or raise the time limit (timeout_s)."),
         }
         is_elsewhere = problem.values.get("host") not in (None, urlsplit(self.settings["base_url"]).hostname)
         if code not in sentences or is_elsewhere:
@@ -232,17 +236,19 @@ class EndpointSession:
         """Return what to change where the engine answered with another status than 200."""
         status, path = response.status, self.settings["path"]
         if status in (401, 403):
-            words = _("%(status)s: the engine refuses the key: %(how)s.")
             names = [self.settings[name] for name in ("user_env", "password_env", "bearer_env", "api_key_env")]
             names = [name for name in [*names, *self.settings["header_env"].values()] if name]
-            how = _("check the value of %(names)s") % {"names": ", ".join(names)}
-            sentence = words % {"status": status, "how": how if names else _("name a variable that holds one")}
+            words = _("Status %(status)s: the engine refuses the key. Check the value of %(names)s.")
+            words = words if names else _("Status %(status)s: the engine needs a key. Name a variable that has one.")
+            sentence = words % {"status": status, "names": ", ".join(names)}
         elif status in (404, 405):
-            words = _("%(status)s: nothing answers at this path: check base URL, index and path (%(path)s).")
+            words = _("Status %(status)s: nothing is at this path. Check base URL, index and path (%(path)s).")
             sentence = words % {"status": status, "path": path}
         else:
-            words = _("The engine answered with status %(status)s: check the request.")
-            words = _("The engine answered with status %(status)s: try again later.") if status in RETRYABLE else words
+            words = _("Status %(status)s: the engine refuses the request. Check template and parameters.")
+            words = (
+                _("Status %(status)s: the engine is busy or failed. Try again later.") if status in RETRYABLE else words
+            )
             sentence = words % {"status": status}
         if error := _engine_words(raw):
             sentence = f"{sentence} {_('The engine says: %(error)s') % {'error': error}}"
@@ -254,10 +260,10 @@ class EndpointSession:
 def _not_json(response: WebResponse, raw: bytes) -> SearchFailed:
     media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "text/html" or re.match(rb"\s*<(!doctype|html)", raw, re.IGNORECASE):
-        return SearchFailed("html", _("The answer is an HTML page, not JSON: check base URL and path."))
+        return SearchFailed("html", _("The answer is an HTML page, not JSON. Check base URL and path."))
     if not raw.strip():
-        return SearchFailed("empty", _("The answer is empty: check method and path."))
-    return SearchFailed("not-json", _("The answer is no JSON: check base URL and path."))
+        return SearchFailed("empty", _("The answer is empty. Check method and path."))
+    return SearchFailed("not-json", _("The answer is not JSON. Check base URL and path."))
 
 
 def _engine_words(raw: bytes) -> str:

@@ -19,7 +19,7 @@ def find_endpoint(name: str) -> SearchEndpoint:
     if endpoint is None:
         names = ", ".join(endpoints().values_list("name", flat=True)[:10])
         words = _('There is no search endpoint "%(name)s"; there are: %(names)s.')
-        words = words if names else _('There is no search endpoint "%(name)s": add it with search_endpoints add.')
+        words = words if names else _('There is no search endpoint "%(name)s". Add it with search_endpoints add.')
         raise BadOption("endpoint", words % {"name": name, "names": names})
     return endpoint
 

@@ -135,7 +135,7 @@ async def ask_endpoint(settings: Mapping[str, Any], query: str, k: int) -> Endpo
     except BadInput as error:
         return EndpointTest(query, request, None, f"{error}.")
     if not answer.page.hits and not problems:
-        problems = [_("The engine has no hits for this query: try another one, or check the index.")]
+        problems = [_("The engine has no hits for this query. Try another one, or check the index.")]
     return EndpointTest(query, request, answer, problems=problems, shape=describe_shape(document))
 
 

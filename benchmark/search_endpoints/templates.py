@@ -55,7 +55,7 @@ def parse_template(template: str) -> ParsedTemplate:
     except ParsingError as error:
         raise BadInput(_("The template cannot be read: %(error)s") % {"error": _one_line(error)}) from None
     except (IndexError, ValueError, RecursionError):
-        raise BadInput(_("The template cannot be read: check the tags in double braces")) from None
+        raise BadInput(_("The template cannot be read. Check the tags in double braces")) from None
 
 
 def render_path(template: str, values: Values) -> str:
@@ -70,11 +70,11 @@ def render_body(template: str, values: Values) -> str:
     Raises BadInput where the template does not render, or does not render as JSON.
     """
     text, marked = _render(template, values)
-    body = "".join(_fill_json(text, marked))
+    body = "".join(_write_json(text, marked))
     try:
         json.loads(body)
     except (ValueError, RecursionError) as error:
-        words = _("The template renders as no JSON: %(error)s")
+        words = _("The rendered template is not JSON: %(error)s")
         raise BadInput(words % {"error": _one_line(error)}) from None
     return body
 
@@ -85,7 +85,7 @@ def _render(template: str, values: Values) -> tuple[str, list[Any]]:
     try:
         text = str(renderer.render(parsed, dict(values)))
     except KeyNotFoundError as error:
-        words = _("The template names {{%(name)s}}, which is no parameter; there are: %(names)s")
+        words = _("The template names {{%(name)s}}, which is not a parameter. Use one of %(names)s")
         raise BadInput(words % {"name": error.key, "names": ", ".join(sorted(values))}) from None
     except (PystacheError, RecursionError, TypeError) as error:
         raise BadInput(_("The template does not render: %(error)s") % {"error": _one_line(error)}) from None
@@ -96,7 +96,7 @@ def _render(template: str, values: Values) -> tuple[str, list[Any]]:
     return text, renderer.values
 
 
-def _fill_json(text: str, marked: list[Any]) -> Iterator[str]:
+def _write_json(text: str, marked: list[Any]) -> Iterator[str]:
     """Yield the parts of a JSON text in which the markers are replaced."""
     in_text = in_inner_text = False
     position = 0

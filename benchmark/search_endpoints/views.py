@@ -27,15 +27,15 @@ def search_endpoints(request: HttpRequest, scope: AccessSiteScope) -> HttpRespon
 
 
 @action("own-site", "GET", "POST")
-def add_search_endpoint(request: HttpRequest, scope: AccessSiteScope, kind: str) -> HttpResponse:
+def add_search_endpoint(request: HttpRequest, scope: AccessSiteScope, engine: str) -> HttpResponse:
     """Show the form of a new endpoint of a kind; a POST adds it, and leads to its test."""
-    if kind not in KINDS:
+    if engine not in KINDS:
         raise Http404(_("Unknown kind of search engine."))
-    engine = KINDS[kind]
-    form = endpoint_form(services.add_endpoint, engine, request)
+    kind = KINDS[engine]
+    form = endpoint_form(services.add_endpoint, kind, request)
 
     def show(form: ActionForm) -> HttpResponse:
-        return _render_form(request, scope, "search_endpoints/add.html", form, engine)
+        return _render_form(request, scope, "search_endpoints/add.html", form, kind)
 
     def done(endpoint: SearchEndpoint) -> str:
         messages.success(request, _("Added: %(name)s. Test it with one query.") % {"name": endpoint.name})

@@ -121,7 +121,7 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
     try:
         return model.model_validate(tables)
     except ValidationError as error:
-        lines = line_numbers(text)
+        lines = find_lines(text)
         # A default factory is not called because of another mistake.
         errors = [details for details in error.errors() if details["type"] != "default_factory_not_called"]
         mistakes = [_locate_mistake(details, tables, lines) for details in errors]
@@ -136,7 +136,7 @@ def read_options(record: type[Record], text: str, name: str) -> Record:
     try:
         return record.read(read_tables(text, name), strict=True)
     except BadOption as error:
-        lines = line_numbers(text)
+        lines = find_lines(text)
         number, description = min(
             (lines.get((option,), 0), f"{option}: {problem_text}") for option, problem_text in error.problems
         )
@@ -184,9 +184,9 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z_-]+)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r"""\s*["']?([^\s"'=\[#]+)["']?\s*=""")
 
 
-def line_numbers(text: str) -> dict[KeyPath, int]:
+def find_lines(text: str) -> dict[KeyPath, int]:
     """Return the lines of tables, and of keys that are written on separate lines."""
-    numbers: dict[KeyPath, int] = {}
+    lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
     seen: Counter[str] = Counter()
     for number, line in enumerate(text.splitlines(), 1):
@@ -194,8 +194,8 @@ def line_numbers(text: str) -> dict[KeyPath, int]:
         if header:
             table = (header[2], seen[header[2]]) if header[1] == "[[" else (header[2],)
             seen[header[2]] += 1
-            numbers.setdefault((header[2],), number)
-            numbers.setdefault(table, number)
+            lines.setdefault((header[2],), number)
+            lines.setdefault(table, number)
         elif key:
-            numbers.setdefault((*table, key[1]), number)
-    return numbers
+            lines.setdefault((*table, key[1]), number)
+    return lines

@@ -164,9 +164,10 @@ def test_the_owner_has_a_menu_on_the_pages_of_the_site_and_nobody_else() -> None
     admin = client_of(make_member(collection, "ada", Role.ADMIN))
     owner = Client()
     owner.force_login(make_user("olga", is_owner=True))
-    for address in ("/", "/people/", "/backups/", "/audit-log/"):
+    titles = ["Collections", "Site accounts", "Search endpoints", "Backups", "Audit log"]
+    for address in ("/", "/people/", "/search-endpoints/", "/backups/", "/audit-log/"):
         entries = owner.get(address).context["navigation"]["entries"]
-        assert [str(entry["title"]) for entry in entries] == ["Collections", "Site accounts", "Backups", "Audit log"]
+        assert [str(entry["title"]) for entry in entries] == titles
         assert [entry["url"] for entry in entries if entry["current"]] == [address]
         assert resolve(address).func.action in ("site", "own-site")  # type: ignore[attr-defined]
     assert not admin.get("/").context["navigation"]

@@ -49,7 +49,7 @@ from corpus.models import Assessor, Item, Judgment, Pair
 from corpus.models.aspects import AspectReview
 from judges.models import Campaign
 from tests.evidence import make_judge
-from tests.factories import make_collection, make_item, make_member, make_pair, make_query, make_user
+from tests.factories import make_collection, make_endpoint, make_item, make_member, make_pair, make_query, make_user
 from tests.reading import holds
 from tests.stages import first_quick
 from training.models import CurvePoint, Job, LearningCurve, Model
@@ -257,6 +257,7 @@ class World:
             blind=True,
             leased_until=revision.created_at,
         )
+        self.endpoint = make_endpoint()
         self.judge = make_judge("kept")
         self.draft = PassageDraft.objects.create(query=self.pair.query, asked_by=adjudicator, url="http://ice.example/")
         admin = self.people["admin"]
@@ -313,6 +314,8 @@ class World:
             "<int:evaluation>": self.evaluation.number,
             "<int:number>": self.qrels.number,
             "<int:suite>": self.suite.pk,
+            "<int:endpoint>": self.endpoint.pk,
+            "<slug:engine>": "http",
             "<int:file_import>": self.file_import.number,
             "<int:upload>": self.upload.pk,
             "<int:webhook>": self.webhook.number,

@@ -86,7 +86,7 @@ def test_a_test_that_fails_shows_one_line(
     client: Client, olga: User, engine: JsonSearch, shop: dict[str, Any], query: str
 ) -> None:
     engine.answer("html", "<html>", media="text/html")
-    client.post(reverse("add_search_endpoint", args=["http"]), as_form(shop))
+    client.post(reverse("add_search_endpoint", args=["http"]), as_form({**shop, "timeout_s": 0.8}))
     endpoint = SearchEndpoint.objects.get()
     response = client.post(reverse("test_search_endpoint", args=[endpoint.pk]), {"query": query, "k": 3})
     assert response.status_code == 422

@@ -89,7 +89,7 @@ def test_a_refused_key_names_its_variable(engine: JsonSearch, shop: dict[str, An
 
 
 def test_no_answer_in_time_can_be_tried_again(engine: JsonSearch, shop: dict[str, Any]) -> None:
-    failure = failure_of(settings_of(shop), "slow")
+    failure = failure_of(settings_of(shop, timeout_s=0.3), "slow")
     assert (failure.code, failure.is_retryable) == ("slow", True)
 
 
