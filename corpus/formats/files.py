@@ -128,6 +128,11 @@ def read_text(path: Path) -> str:
         raise BadInput(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
 
 
+def is_identifier(value: str) -> bool:
+    """Return whether a text can be an id: not empty, at most MAX_ID characters, without white space."""
+    return 0 < len(value) <= MAX_ID and not _WHITE.search(value)
+
+
 class FileSource:
     """A file, a member of a zip archive, or a sheet of a workbook. Errors use the name that the user knows.
 
@@ -282,7 +287,7 @@ class FileSource:
     def identifier(self, number: int, value: object, field: str) -> str:
         """Return a valid id: not empty, at most MAX_ID characters, without white space. Raises BadInput."""
         # The common case first, because this runs twice for each of millions of rows.
-        if type(value) is str and 0 < len(value) <= MAX_ID and not _WHITE.search(value):
+        if type(value) is str and is_identifier(value):
             return value
         # JSON files often have numbers as ids. True is an int in Python, and not an id.
         if isinstance(value, int) and not isinstance(value, bool):
