@@ -1,5 +1,6 @@
 """What pages and the API show of fillings: lists, forms, and a funnel as table and flow chart."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,12 +40,13 @@ def find_filling(collection: Collection, number: int) -> Filling:
     return numbered_or_404(fillings_of(collection), collection, number, _("Hole filling not found."))
 
 
-def filling_form(collection: Collection) -> dict[str, Any]:
-    """Return what the form of a filling offers."""
-    runs = [run.name for run in chosen.runs_of(collection) if run.state == JobState.READY]
+def filling_form(collection: Collection, runs: Sequence[str] = (), depth: str = "") -> dict[str, Any]:
+    """Return what the form of a filling offers. `runs` and `depth`: what an address names, to begin with."""
+    ready = [run.name for run in chosen.runs_of(collection) if run.state == JobState.READY]
     versions = [(version.number, chosen.version_title(version)) for version in chosen.versions_of(collection)]
-    choices: dict[str, Any] = {"runs": [(name, name) for name in runs], "qrels": versions or [("", _("1, original"))]}
-    initial = {"runs": runs, "qrels": versions[-1][0] if versions else ""}
+    choices: dict[str, Any] = {"runs": [(name, name) for name in ready], "qrels": versions or [("", _("1, original"))]}
+    initial = {"runs": [name for name in ready if name in runs] or ready, "qrels": versions[-1][0] if versions else ""}
+    initial |= {"depth": depth} if depth.isdecimal() else {}
     return {"choices": {**choices, **judging_choices(collection)}, "initial": initial}
 
 
