@@ -48,6 +48,12 @@ class RunOut(Schema):
     search: dict[str, Any] = Field(
         {}, description="Where an index was searched: its recall, and the queries and depth that it was measured on."
     )
+    counts: dict[str, int] = Field(
+        {},
+        description="Of a search endpoint: answers without documents (empty), hits that repeated a document of their "
+        "answer (duplicates), without_id, without_text, with another text than an earlier answer (varying), and "
+        "documents that are new or changed in the collection.",
+    )
 
 
 class RunEstimateOut(JobEstimateOut):
@@ -80,7 +86,7 @@ def _find_run(request: HttpRequest, number: int) -> Run:
 
 
 def _show_run(row: Run) -> dict[str, Any]:
-    fields = ("name", "kind", "state", "depth", "done", "total", "error", "created_at", "search")
+    fields = ("name", "kind", "state", "depth", "done", "total", "error", "created_at", "search", "counts")
     return {"number": row.pk, **{name: getattr(row, name) for name in fields}}
 
 

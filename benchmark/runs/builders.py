@@ -39,6 +39,7 @@ KINDS = {
     Run.Kind.EMBEDDING: "benchmark.runs.embedding",
     Run.Kind.SPARSE: "benchmark.runs.sparse",
     Run.Kind.RERANK_FOLDER: "benchmark.runs.folder_reranking",
+    Run.Kind.SEARCH: "benchmark.runs.search",
 }
 
 Progress = Callable[..., None]  # progress(done, total, phase=""): called as the work proceeds.
@@ -153,6 +154,16 @@ def check_name(collection: Collection, name: str) -> None:
         raise BadOption("name", message.removesuffix(".")) from None
     if find_run(collection, name) is not None:
         raise name_taken_error(collection, name)
+
+
+def free_name(collection: Collection, name: str) -> str:
+    """Return this name for a run, with -2, -3 ... where it is taken."""
+    rows = Run.objects.filter(collection=collection, is_deleted=False, name__startswith=name)
+    names, number, free = set(rows.values_list("name", flat=True)), 1, name
+    while free in names:
+        number += 1
+        free = f"{name}-{number}"
+    return free
 
 
 def name_taken_error(collection: Collection, name: str) -> BadOption:

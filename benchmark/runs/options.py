@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 from pydantic import BeforeValidator, field_validator, model_validator
@@ -14,7 +15,8 @@ from judges.model_jobs.options import LIMITS, PaidOptions
 
 Kind = Run.Kind
 System = Literal[
-    "bm25", "static", "hybrid", "rewrite", "reasoning", "dense", "rerank", "embedding", "sparse", "rerank-folder"
+    "bm25", "static", "hybrid", "rewrite", "reasoning", "dense", "rerank", "embedding", "sparse", "rerank-folder",
+    "search",
 ]  # fmt: skip
 COMMON = ("name", "depth", "keep_self")
 # The options on the page of a system, in addition to COMMON.
@@ -28,6 +30,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     Kind.RERANK: ("run", "judge", "instruction", "top", *LIMITS),
     Kind.SPARSE: ("model", "batch_size"),
     Kind.RERANK_FOLDER: ("run", "model", "prompt", "instruction", "top", "batch_size"),
+    Kind.SEARCH: ("endpoint",),
 }
 # Further options of a system.
 BEYOND: dict[str, tuple[str, ...]] = {
@@ -39,8 +42,13 @@ BEYOND: dict[str, tuple[str, ...]] = {
     Kind.SPARSE: ("device",),
     Kind.RERANK_FOLDER: ("instructions", "device"),
 }
-NEEDS = ("judge", "model")  # Required by every system that takes them.
-OFFERED = ("judge", "run", "model")  # Options with choices on the page; without any choice no run can be made.
+NEEDS = ("judge", "model", "endpoint")  # Required by every system that takes them.
+OFFERED = (
+    "judge",
+    "run",
+    "model",
+    "endpoint",
+)  # Options with choices on the page; without any choice no run can be made.
 METHODS = {Kind.HYBRID: ("minmax", "zscore", "sum", "rrf"), Kind.REWRITE: ("hyde", "query2doc", "mugi")}
 METHOD_WORDS = {
     "minmax": _("min-max: 0.1 × BM25 + 0.9 × reranker"),
@@ -141,6 +149,9 @@ class RunOptions(PaidOptions):
     )
     batch_size: int = option(_("Texts per batch"), default=32, ge=1, le=4096)
     device: Literal["cpu", "cuda"] = option(_("Device"), _("Where the model of a folder runs."), default="cpu")
+    endpoint: str = option(
+        _("Search endpoint"), _("The search engine that answers the queries."), default="", at_most=100
+    )
     keep_self: bool = option(_("Keep a query that is also a document in its own ranking"), default=False)
     synthetic: bool = option(
         _("Rank queries that models wrote, too"),
@@ -194,9 +205,15 @@ class RunOptions(PaidOptions):
 
     @property
     def run_name(self) -> str:
-        """Return the run's name, by default bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE, sparse-FOLDER or RUN+FOLDER."""
+        """Return the run's name.
+
+        By default bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE, sparse-FOLDER, RUN+FOLDER or ENDPOINT-DATE.
+        """
         if self.name:
             return self.name
+        if self.endpoint:
+            # An engine changes from day to day.
+            return f"{self.endpoint}-{timezone.now():%Y-%m-%d}"
         folder = Path(self.model).name
         if self.run and (self.judge or folder):
             return f"{self.run}+{self.judge or folder}"

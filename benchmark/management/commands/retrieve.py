@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from actions.options import add_arguments, read_arguments
 from benchmark.models import Run
 from benchmark.runs import services
+from benchmark.runs.answer_counts import describe_answers
 from benchmark.runs.builders import RUNS
 from benchmark.runs.costs import run_cost
 from benchmark.runs.hybrid import describe_scores
@@ -87,6 +88,8 @@ class Command(JobCommand):
         }
         if run.kind == Run.Kind.HYBRID:
             document["scores"] = run.recipe.get("scores")
+        if run.kind == Run.Kind.SEARCH:
+            document |= {"endpoint": run.recipe["endpoint"], "counts": run.counts}
         if run.state != JobState.READY:
             return f"run {run.name}: {run.state}", document
         seconds, tokens = cost["seconds_per_query"], cost["tokens_in"] + cost["tokens_out"]
@@ -100,7 +103,8 @@ class Command(JobCommand):
             f"{tokens:,} tokens" if tokens else "",
             f"{cost['calls']:,} calls, {paid}" if cost["calls"] else "",
         ]
-        return "; ".join(filter(None, [", ".join(filter(None, parts)), describe_scores(run)])), document
+        lines = [", ".join(filter(None, parts)), describe_scores(run), *describe_answers(run)]
+        return "; ".join(filter(None, lines)), document
 
 
 def read_instructions(file: Path) -> dict[str, str]:

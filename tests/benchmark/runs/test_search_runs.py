@@ -1,0 +1,211 @@
+"""Runs by a search endpoint: rankings and documents as the engine returned them, and nothing lost in silence."""
+
+import asyncio
+
+import pytest
+
+from benchmark.models import Ranking, Run, SearchEndpoint
+from benchmark.runs import rankings, search
+from benchmark.runs.answer_counts import describe_answers
+from benchmark.runs.builders import RUNS
+from benchmark.search_endpoints.hits import Hit, HitPage
+from benchmark.search_endpoints.options import EndpointOptions
+from benchmark.search_endpoints.searching import SearchFailed
+from corpus.errors import BadOption
+from corpus.models import Document
+from corpus.search import full_text
+from jobs import leases
+from tests.called import call
+from tests.factories import make_collection, make_document, make_query
+from tests.rankings import start_run, work_on
+from tests.shop_search import product, shop_search
+
+
+@pytest.fixture
+def engine(settings):
+    with shop_search() as engine:
+        settings.SEARCH_HOSTS = frozenset({f"127.0.0.1:{engine.port}"})
+        yield engine
+
+
+def add_endpoint(engine, name="shop", **values):
+    options = EndpointOptions.read({"name": name, **engine.settings, **values})
+    return SearchEndpoint.objects.create(name=name, kind=options.kind, settings=options.complete_settings())
+
+
+@pytest.fixture
+def shop(engine):
+    """A collection of queries without documents, and an endpoint."""
+    add_endpoint(engine)
+    collection = make_collection("shop")
+    for number, text in enumerate(("red shoes", "hat", "rain coat")):
+        make_query(collection, text, external_id=f"q{number}")
+    return collection
+
+
+def hits(*scores):
+    return [Hit(f"d{place}", "", "", score) for place, score in enumerate(scores)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((3.5, 2.0, -1.0), [3.5, 2.0, -1.0]),
+        ((0.1, 0.4, 0.7), [3.0, 2.0, 1.0]),
+        ((3.0, None, 1.0), [3.0, 2.0, 1.0]),
+        ((1e39, 2.0), [2.0, 1.0]),
+        ((), []),
+    ],
+    ids=["falling", "distances", "not all", "too large", "none"],
+)
+def test_scores_fall_in_the_engines_order(scores, expected):
+    assert search.falling_scores(hits(*scores)) == expected
+
+
+def test_equal_scores_are_set_apart_by_the_least_step():
+    scores = search.falling_scores(hits(2.0, 2.0, 2.0, 1.0))
+    assert scores[0] == 2.0 and scores == sorted(set(scores), reverse=True) and scores[2] > 1.9999 and scores[3] == 1.0
+
+
+class Session:
+    """Fails as often as it was told."""
+
+    def __init__(self, *waits):
+        self.waits, self.sent = list(waits), 0
+
+    async def search(self, query, k):
+        self.sent += 1
+        if self.waits:
+            raise SearchFailed("status-429", "busy", is_retryable=True, wait_s=self.waits.pop(0))
+        return HitPage([])
+
+
+@pytest.mark.parametrize(("waits", "sent", "fails"), [
+    ((0.001, 0.001), 3, False), ((0.001,) * 3, 3, True), ((None,), 1, True), ((3600.0,), 1, True)])  # fmt: skip
+def test_an_engine_that_says_when_to_come_back_is_asked_again(waits, sent, fails):
+    session = Session(*waits)
+    answer = asyncio.run(search.search_patiently(session, "hat", 10))
+    assert (session.sent, isinstance(answer, SearchFailed)) == (sent, fails)
+
+
+def test_what_stops_the_sending_is_raised(engine):
+    broken = {**engine.settings, "timeout_s": 1.0}
+    with pytest.raises(KeyError), search.QuerySender(broken, [(1, "hat", 5)]) as sender:
+        list(sender.take_answers())
+
+
+@pytest.mark.django_db
+def test_a_run_is_what_the_engine_returned_with_its_documents(shop, engine):
+    run = work_on(start_run(shop, "search", "first", endpoint="shop", depth=5))
+    assert (run.state, run.done, run.total, run.error) == ("ready", 3, 3, "")
+    assert run.recipe["endpoint"] == "shop" and run.recipe["settings"]["base_url"] == engine.settings["base_url"]
+    ranked = rankings.as_run(run)
+    assert {len(documents) for documents in ranked.values()} == {5} and sorted(engine.queries) == [
+        "hat", "rain coat", "red shoes",
+    ]  # fmt: skip
+    best = max(ranked["q1"], key=ranked["q1"].get)
+    document = Document.objects.get(external_id=best)
+    assert document.title.startswith("Product ") and document.text.startswith(f"{document.title} is made")
+    assert run.counts == {"empty": 0, "duplicates": 0, "without_id": 0, "without_text": 0, "varying": 0,
+                          "new": Document.objects.count(), "changed": 0}  # fmt: skip
+    assert set(Ranking.objects.values_list("seconds", flat=True)) - {None}
+    again = work_on(start_run(shop, "search", "second", endpoint="shop", depth=5))
+    assert rankings.as_run(again) == ranked and not any(again.counts.values())
+
+
+@pytest.mark.django_db
+def test_what_answers_lack_is_counted_and_named(shop, engine):
+    make_document(shop, "A hat of felt.", external_id="p2", title="Felt hat")
+    bare = {**product(2), "description": ""}
+    engine.answers = {
+        "red shoes": [],
+        "hat": [product(1), product(1), {**product(9), "id": ""}, {**product(9), "id": "a b"}, bare, product(3)],
+        "rain coat": [{**product(4), "description": None}, product(1, "Only while it rains.")],
+    }
+    run = work_on(start_run(shop, "search", "odd", endpoint="shop", depth=10))
+    assert run.state == "ready", run.error
+    assert run.counts == {"empty": 1, "duplicates": 1, "without_id": 2, "without_text": 2, "varying": 1, "new": 3,
+                          "changed": 0}  # fmt: skip
+    ranked = {query: sorted(found, key=found.get, reverse=True) for query, found in rankings.as_run(run).items()}
+    assert ranked == {"q0": [], "q1": ["p1", "p2", "p3"], "q2": ["p4", "p1"]}
+    texts = dict(Document.objects.values_list("external_id", "text"))
+    assert texts["p2"] == "A hat of felt." and texts["p4"] == ""
+    assert len(describe_answers(run)) == 6
+    said = call(
+        "retrieve", "shop", "--system", "search", "--endpoint", "shop", "--depth", "10", "--name", "odd", "--json"
+    )
+    assert (said.json["counts"], said.json["endpoint"], said.json["empty"]) == (run.counts, "shop", 1)
+    assert all(line in said.err + call("retrieve", "shop", "--system", "search", "--endpoint", "shop", "--depth", "10",
+                                       "--name", "odd").out for line in describe_answers(run))  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_a_text_that_changed_since_is_a_new_version_and_its_pair_has_no_label(shop, engine):
+    engine.answers = {"hat": [product(1, "A red hat.")]}
+    first = work_on(start_run(shop, "search", "first", endpoint="shop", depth=1))
+    engine.answers = {"hat": [product(1, "A blue hat.")]}
+    second = work_on(start_run(shop, "search", "second", endpoint="shop", depth=1))
+    assert second.counts["changed"] == 1
+    query = shop.query_set.get(external_id="q1").pk
+    before, now = (Document.objects.get(pk=rankings.scores_of(run)[query][0][0]) for run in (first, second))
+    assert (before.text, before.is_current, now.text, now.is_current) == ("A red hat.", False, "A blue hat.", True)
+
+
+@pytest.mark.django_db
+def test_what_failed_is_not_stored_and_resuming_sends_it_alone(shop, engine):
+    engine.answers = {"hat": (503, '{"error": "too busy"}')}
+    run = work_on(start_run(shop, "search", "busy", endpoint="shop", depth=2))
+    assert (run.state, run.done) == ("failed", 2)
+    assert run.error.startswith("1 of 3 queries have no answer yet: 1 × ") and "503" in run.error
+    assert not Ranking.objects.filter(query__external_id="q1").exists()
+    engine.answers, sent = {}, len(engine.queries)
+    assert RUNS.go_on(run) and work_on(run).state == "ready"
+    assert engine.queries[sent:] == ["hat"], "what is stored was sent again"
+
+
+@pytest.mark.django_db
+def test_an_endpoint_out_of_reach_ends_the_run_before_all_queries_were_sent(shop, engine, monkeypatch):
+    for number in range(200):
+        make_query(shop, f"umbrella {number}", external_id=f"u{number}")
+    monkeypatch.setattr(search, "STORE_S", 0.01)
+    engine.delay = 0.02
+    engine.answers = {text: (500, "{}") for text in shop.query_set.values_list("text", flat=True)}
+    run = work_on(start_run(shop, "search", "down", endpoint="shop"))
+    assert run.state == "failed" and run.error.startswith("203 of 203") and len(engine.queries) < 150
+    orders = [engine.queries[:]]
+    engine.queries.clear()
+    assert RUNS.go_on(run) and work_on(run).state == "failed"
+    assert orders[0][:20] != engine.queries[:20], "each attempt begins with others"
+
+
+@pytest.mark.django_db
+def test_a_worker_that_ends_gives_the_run_back_with_what_it_stored(shop, engine):
+    for number in range(100):
+        make_query(shop, f"umbrella {number}", external_id=f"u{number}")
+    engine.delay = 0.3
+    run = start_run(shop, "search", "slow", endpoint="shop", depth=2)
+    RUNS.perform(leases.claim(Run, pk=run.pk), lambda: True)
+    run.refresh_from_db()
+    assert run.state == "waiting" and 20 <= run.done < 103 and run.done == Ranking.objects.count()
+    assert engine.most_flying == search.AT_ONCE
+
+
+@pytest.mark.django_db
+def test_the_new_documents_are_found_by_their_words(shop, engine, monkeypatch):
+    asked = []
+    monkeypatch.setattr(full_text, "request_index", asked.append)
+    work_on(start_run(shop, "search", "first", endpoint="shop", depth=2))
+    work_on(start_run(shop, "search", "second", endpoint="shop", depth=2))
+    assert asked == [shop.pk]
+
+
+@pytest.mark.django_db
+def test_a_run_without_a_name_is_named_after_its_endpoint_and_the_day(shop):
+    run = start_run(shop, "search", endpoint="shop", depth=5)
+    assert run.name == f"shop-{run.created_at:%Y-%m-%d}"
+    SearchEndpoint.objects.update(is_deleted=True)
+    assert work_on(run).state == "ready", "a run has the settings of its endpoint"
+    for options in ({}, {"endpoint": "shop"}, {"endpoint": "shop", "k1": 1.2}):
+        with pytest.raises(BadOption):
+            start_run(shop, "search", "other", **options)
+    assert call("retrieve", "shop", "--system", "search", "--endpoint", "shop").code == 2
