@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 
 from benchmark.agents import urls as agents
 from benchmark.answers import urls as answers
+from benchmark.endpoint_history import views as endpoint_history
 from benchmark.gate import urls as gate
 from benchmark.hole_filling import views
 from benchmark.qrels import views as qrels
@@ -30,6 +31,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}runs/<int:run>/run.txt", runs.run_file, name="run_file"),
     path(f"{HERE}runs/<int:run>/delete/", runs.delete_run, name="delete_run"),
     control_path(f"{HERE}runs/<int:run>/", RUNS, "control_run"),
+    path(f"{HERE}search/<str:endpoint>/", endpoint_history.endpoint_history, name="endpoint_history"),
     path(f"{HERE}hole-filling/", views.fillings, name="hole_fillings"),
     path(f"{HERE}hole-filling/send/", views.send_pairs, name="send_pairs"),
     path(f"{HERE}hole-filling/<int:filling>/", views.filling, name="hole_filling"),

@@ -66,7 +66,8 @@ def _cost_table(page: SystemPage) -> DownloadTable:
     ]
     if (paid := cost["paid"]) is not None:
         rows.append((_("cost (USD)"), str(paid) if paid.missing else paid.usd))
-    rows += [(key, str(value)) for key, value in run.recipe.items()]
+    # Of a search endpoint its name: its address is for admins.
+    rows += [(key, str(value)) for key, value in run.recipe.items() if key != "settings"]
     title = _("Details and cost of %(run)s") % {"run": run.name}
     return DownloadTable("cost", title, (_("what"), _("value")), tuple(rows))
 

@@ -74,6 +74,7 @@ def show_leaderboard(collection: Collection, **parameters: str) -> dict[str, Any
         "board": boards.build_leaderboard(state.stored, **names) if state.stored else None,
         "next": chosen.next_step(collection, state.runs, state.stored),
         "asked": urlencode({name: value for name, value in names.items() if value}),
+        "endpoints": sorted({run.recipe.get("endpoint", "") for run in state.runs} - {""}),
         "unattended": chosen.is_unattended(state.current, *state.in_progress),
     }
 
@@ -89,6 +90,8 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
         messages.error(request, str(error))
     if request.headers.get("HX-Request"):
         return _render_leaderboard(request, scope)
+    if endpoint := request.POST.get("endpoint"):
+        return redirect("endpoint_history", scope.collection.name, endpoint)
     return redirect("hole_fillings" if "bounds" in request.POST else "benchmark", scope.collection.name)
 
 

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from actions.options import ActionForm, show_refusal
@@ -19,8 +19,9 @@ from actions.services import Actor
 from benchmark.models import Run
 from benchmark.report.systems import chosen
 from benchmark.runs import options, rankings, services
-from benchmark.runs.builders import RUNS
+from benchmark.runs.builders import RUNS, free_name
 from benchmark.runs.model_folders import fits, offered_folders, reader_of
+from benchmark.search_endpoints.selectors import endpoints
 from charts.downloads import DownloadTable
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page, send_lines
@@ -33,10 +34,11 @@ from judges.retrieval.model_requests import judges_for
 
 SHOWN = sorted({*options.COMMON, *(name for names in options.TAKES.values() for name in names)})
 KINDS = [
-    (kind, Run.Kind(kind).label)
+    (kind, gettext_lazy("from your search") if kind == Run.Kind.SEARCH else Run.Kind(kind).label)
     for kind in options.TAKES
     if kind != Run.Kind.STATIC or static_embeddings.is_available()
 ]
+DEPTHS = ("20", "100")  # By default: of a search endpoint, whose users see one page or two, and of other systems.
 ROLES = {"rewrite": "rewrite", "reasoning": "reason", "dense": "embed", "rerank": "rank"}
 
 
@@ -134,15 +136,21 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     kind = request.GET.get("type") or str(Run.Kind.BM25)
     if kind not in options.TAKES:
         raise Http404(_("Unknown type of run."))
-    entered = {name: request.GET[name] for name in ("name", "depth") if request.GET.get(name)}
-    # The default name of another type was not entered by the user.
+    entered = {name: request.GET[name] for name in ("name", "depth", "endpoint") if request.GET.get(name)}
+    # Defaults of another type were not entered by the user.
     if entered.get("name") in options.TAKES:
         del entered["name"]
-    initial = {"name": kind, "method": next(iter(options.METHODS.get(Run.Kind(kind), ())), ""), **entered}
+    if entered.get("depth") in DEPTHS:
+        del entered["depth"]
+    choices = _offers(scope.collection, kind)
+    initial = {"name": kind, "method": next(iter(options.METHODS.get(Run.Kind(kind), ())), "")}
+    if kind == Run.Kind.SEARCH:
+        initial = {"name": _name_of_endpoint(scope.collection, choices["endpoint"], entered), "depth": DEPTHS[0]}
+    initial |= entered
     form_options: dict[str, Any] = {
         "fixed": {"system": kind},
         "initial": initial,
-        "choices": _offers(scope.collection, kind),
+        "choices": choices,
     }
     form = form_of(services.make_run, request, only=(*options.COMMON, *options.TAKES[kind]), **form_options)
     if kind == Run.Kind.HYBRID:
@@ -157,6 +165,12 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if kind in ROLES:
         return answer_form(request, scope, RUNS, form, show, services.make_run)
     return answer_action(request, scope, services.make_run, form, show, RUNS.address_of)
+
+
+def _name_of_endpoint(collection: Collection, choices: list[tuple[Any, Any]], entered: dict[str, str]) -> str:
+    """Return a free name for a run of the endpoint that was asked for, or of the only one; "" if there are several."""
+    endpoint = entered.get("endpoint") or (choices[0][0] if len(choices) == 1 else "")
+    return free_name(collection, options.RunOptions(system="search", endpoint=endpoint).run_name) if endpoint else ""
 
 
 def _offers(collection: Collection, kind: str) -> dict[str, list[tuple[Any, Any]]]:
@@ -179,6 +193,8 @@ def _offers(collection: Collection, kind: str) -> dict[str, list[tuple[Any, Any]
     }
     if "model" in takes:
         offers["model"] = [(name, name) for name in offered_folders(partial(fits, Run.Kind(kind)))]
+    if "endpoint" in takes:
+        offers["endpoint"] = [(endpoint.name, endpoint.name) for endpoint in endpoints()]
     if "prompt" in takes:
         names = reader_of(Run.Kind.RERANK_FOLDER).PROMPT_NAMES
         offers["prompt"] = [("", _("as the model says")), *((name, name) for name in names)]

@@ -1,0 +1,180 @@
+"""The page of a search endpoint: its runs over time, the newest beside the one before, and what has no label."""
+
+import re
+
+import pytest
+
+from annotation.models import Role
+from benchmark.endpoint_history import selectors
+from benchmark.models import Filling, Run, SearchEndpoint
+from benchmark.qrels import versions
+from corpus.importing.returned_documents import ReturnedDocument, store_returned
+from corpus.models import Item, Label, Pair
+from tests.factories import client_of, make_collection, make_member, make_pair, make_query
+from tests.rankings import make_run
+
+pytestmark = pytest.mark.django_db
+HERE = "/c/shop/benchmark/search/shop/"
+QUERIES = [f"q{number}" for number in range(6)]
+
+
+@pytest.fixture
+def collection():
+    """A collection of queries; documents come with the runs."""
+    SearchEndpoint.objects.create(name="shop", kind="http")
+    collection = make_collection("shop")
+    for name in QUERIES:
+        make_query(collection, f"text of {name}", external_id=name)
+    return collection
+
+
+@pytest.fixture
+def charlie(collection):
+    return client_of(make_member(collection, "charlie", Role.ADMIN))
+
+
+def run_of(collection, name, ranked, texts=None, endpoint="shop"):
+    """A finished run as the maker leaves it, its documents in the collection."""
+    returned = {document for documents in ranked.values() for document in documents}
+    store_returned(collection, [ReturnedDocument(name, "", (texts or {}).get(name, "text"), {}) for name in returned])
+    run = make_run(collection, name, ranked)
+    Run.objects.filter(pk=run.pk).update(
+        kind="search", recipe={"endpoint": endpoint, "settings": {"base_url": "http://x"}}
+    )
+    run.refresh_from_db()
+    return run
+
+
+def label(collection, grades):
+    """Label pairs by ids: query -> document -> grade."""
+    queries = {query.external_id: query for query in collection.query_set.all()}
+    documents = {document.external_id: document for document in collection.document_set.filter(is_current=True)}
+    for query, graded in grades.items():
+        for document, grade in graded.items():
+            pair = make_pair(collection, queries[query], documents[document])
+            Label.objects.create(pair=pair, grade=grade, origin="people")
+
+
+def test_pairs_without_a_label_are_counted_with_those_of_earlier_texts(collection):
+    run = run_of(collection, "a", {"q0": ["d1", "d2", "d3"], "q1": ["d1"]})
+    label(collection, {"q0": {"d1": 1, "d2": 0}})
+    assert selectors.count_unlabelled(collection, run) == {"unlabelled": 2, "outdated": 0, "qrels": None}
+    version = versions.labels_version(collection)
+    assert selectors.count_unlabelled(collection, run) == {"unlabelled": 2, "outdated": 0, "qrels": version}
+    Label.objects.all().delete()
+    assert selectors.count_unlabelled(collection, run)["unlabelled"] == 2, "what the qrels grade is judged"
+    run = run_of(collection, "b", {"q0": ["d1", "d2"], "q1": ["d1"]}, texts={"d1": "another text"})
+    label(collection, {})
+    assert selectors.count_unlabelled(collection, run)["unlabelled"] == 2
+    old = Pair.objects.get(query__external_id="q0", document__external_id="d1")
+    Label.objects.create(pair=old, grade=1, origin="people")
+    assert selectors.count_unlabelled(collection, run)["outdated"] == 1
+
+
+def test_the_newest_run_stands_beside_the_one_before(collection, charlie):
+    good, bad = {query: ["d1", "d2", "d3"] for query in QUERIES}, {query: ["d3", "d2", "d1"] for query in QUERIES}
+    first, second = run_of(collection, "monday", bad), run_of(collection, "tuesday", good)
+    run_of(collection, "elsewhere", good, endpoint="other")
+    label(collection, {query: {"d1": 1, "d2": 0, "d3": 0} for query in QUERIES})
+    versions.labels_version(collection)
+    answer = charlie.get(HERE)
+    assert answer.context["comparison"] is None and 'name="endpoint" value="shop"' in answer.content.decode()
+    computed = charlie.post("/c/shop/benchmark/compute/", {"endpoint": "shop"})
+    assert computed["Location"] == HERE
+    context = charlie.get(HERE).context
+    assert [row["run"] for row in context["rows"]] == [second, first]
+    comparison = context["comparison"]
+    assert (comparison["newest"], comparison["before"]) == (second, first)
+    measure = comparison["measures"][0]
+    assert (measure["label"], measure["new"], measure["old"]) == ("nDCG@3", 1.0, 0.5)
+    assert measure["value"] == 0.5 and measure["low"] <= 0.5 <= measure["high"]
+    assert context["chart"].is_drawn and "from 0.5000 to 1.0000" in context["chart"].summary
+    csv = charlie.get(f"{HERE}?table=runs&as=csv").content.decode().splitlines()
+    assert len(csv) == 3 and csv[1].startswith("tuesday,") and ",1.0," in csv[1]
+    assert charlie.get(f"{HERE}?chart=history&as=svg").status_code == 200
+
+
+def test_what_is_new_is_judged_in_two_clicks(collection, charlie):
+    run_of(collection, "monday", {query: ["d1"] for query in QUERIES})
+    label(collection, {query: {"d1": 1} for query in QUERIES})
+    versions.labels_version(collection)
+    run_of(collection, "tuesday", {query: ["d1", "d2"] for query in QUERIES})
+    page = charlie.get(HERE)
+    assert page.context["unlabelled"] == len(QUERIES)
+    form = re.search(r'action="/c/shop/benchmark/hole-filling/"(.*?)</form>', page.content.decode(), re.S)[1]
+    fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+    fields.pop("csrfmiddlewaretoken", None)
+    assert fields == {"runs": "tuesday", "depth": "2", "qrels": "1"}
+    estimate = charlie.post("/c/shop/benchmark/hole-filling/", {**fields, "policy": "people"})
+    assert estimate.status_code == 200 and estimate.context["preview"]["candidates"] == len(QUERIES)
+    sent = dict(estimate.context["hidden"])
+    started = charlie.post("/c/shop/benchmark/hole-filling/", {**sent, "confirm": "1"})
+    filling = Filling.objects.get()
+    assert started["Location"].endswith(f"/hole-filling/{filling.number}/")
+    assert set(Item.objects.values_list("pair__document__external_id", flat=True)) == {"d2"}
+    assert list(filling.runs.values_list("name", flat=True)) == ["tuesday"]
+
+
+def test_a_collection_of_queries_alone_is_judged_from_its_first_run(collection, charlie):
+    run_of(collection, "monday", {query: ["d1", "d2"] for query in QUERIES})
+    assert charlie.get(HERE).context["unlabelled"] == 12
+    sent = {"runs": "monday", "depth": "2", "policy": "people"}
+    assert charlie.post("/c/shop/benchmark/hole-filling/", sent).context["preview"]["candidates"] == 12
+    charlie.post("/c/shop/benchmark/hole-filling/", {**sent, "confirm": "1"})
+    assert Item.objects.count() == Pair.objects.count() == 12
+
+
+def test_the_form_of_hole_filling_begins_with_what_its_address_names(collection, charlie):
+    run_of(collection, "monday", {"q0": ["d1"]})
+    run_of(collection, "tuesday", {"q0": ["d1"]})
+    for query, runs, depth in (
+        ("?runs=tuesday&depth=20", ["tuesday"], "20"),
+        ("?runs=gone&depth=x", ["monday", "tuesday"], 10),
+        ("", ["monday", "tuesday"], 10),
+    ):
+        form = charlie.get(f"/c/shop/benchmark/hole-filling/{query}").context["fill"]
+        assert (form["runs"].value(), form["depth"].value()) == (runs, depth)
+
+
+def test_runs_of_a_deleted_endpoint_stay_and_lead_to_its_page(collection, charlie):
+    run = run_of(collection, "monday", {"q0": ["d1"]})
+    SearchEndpoint.objects.update(is_deleted=True)
+    page = charlie.get(HERE)
+    assert page.status_code == 200 and "type=search" not in page.content.decode()
+    assert HERE in charlie.get(f"/c/shop/benchmark/runs/{run.pk}/").content.decode()
+    assert HERE in charlie.get("/c/shop/benchmark/").content.decode()
+    assert charlie.get("/c/shop/benchmark/search/nowhere/").status_code == 404
+    Run.objects.all().delete()
+    assert charlie.get(HERE).status_code == 404
+
+
+def test_a_viewer_sees_the_runs_and_neither_address_nor_forms(collection):
+    run = run_of(collection, "monday", {"q0": ["d1"]})
+    bob = client_of(make_member(collection, "bob", Role.VIEWER))
+    page = bob.get(HERE).content.decode()
+    assert 'action="/c/shop/' not in page and 'id="judge-h"' not in page
+    shown = bob.get(f"/c/shop/benchmark/runs/{run.pk}/").content.decode()
+    assert "http://x" not in shown and "shop" in shown
+    assert "http://x" not in bob.get(f"/c/shop/benchmark/runs/{run.pk}/?table=cost&as=csv").content.decode()
+    assert client_of(make_member(collection, "alice")).get(HERE).status_code == 403
+
+
+def test_the_form_of_a_run_from_your_search(collection, charlie):
+    make = "/c/shop/benchmark/runs/make/?type=search"
+    form = charlie.get(make).context["form"]
+    name = form["name"].value()
+    assert name.startswith("shop-") and form["depth"].value() == "20"
+    assert [value for value, _title in form.fields["endpoint"].choices] == ["shop"]
+    assert charlie.get(f"{make}&name=bm25&depth=100").context["form"]["depth"].value() == "20"
+    sent = charlie.post(make, {"name": name, "depth": "20", "endpoint": "shop"})
+    run = Run.objects.get()
+    assert sent["Location"].endswith(f"/runs/{run.pk}/") and (run.kind, run.depth) == ("search", 20)
+    assert charlie.get(make).context["form"]["name"].value() == f"{name}-2"
+    SearchEndpoint.objects.create(name="other", kind="http")
+    assert charlie.get(make).context["form"]["name"].value() == ""
+    assert charlie.get(f"{make}&endpoint=other").context["form"]["name"].value().startswith("other-")
+    refused = charlie.post(make, {"name": "x", "depth": "20", "endpoint": "gone"})
+    assert refused.status_code == 422 and refused.context["form"].errors["endpoint"]
+    SearchEndpoint.objects.update(is_deleted=True)
+    page = charlie.get(make)
+    assert page.context["form"].lacks == "endpoint" and "disabled" in page.content.decode()
