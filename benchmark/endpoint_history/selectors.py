@@ -10,6 +10,7 @@ from benchmark.hole_filling.options import FillingPolicy
 from benchmark.models import Run
 from benchmark.qrels import versions
 from benchmark.report import leaderboard
+from benchmark.report.naming import label_in
 from benchmark.report.systems import chosen
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE, source_line
@@ -37,17 +38,18 @@ def history_page(collection: Collection, endpoint: str) -> tuple[dict[str, Any],
     runs.sort(key=lambda run: run.pk, reverse=True)
     board = leaderboard.build_leaderboard(state.stored, MEASURE, "") if state.stored else {"rows": []}
     values = {row["run"]: row for row in board["rows"]}
-    rows = [{"run": run, "values": values.get(run.pk), "notes": describe_answers(run)} for run in runs]
+    rows: list[dict[str, Any]] = [
+        {"run": run, "values": values.get(run.pk), "notes": describe_answers(run)} for run in runs
+    ]
     ready = [run for run in runs if run.state == JobState.READY]
     chart = draw_history(state.stored, rows, endpoint) if state.stored else None
     label = board.get("label", "nDCG")
     header = (_("run"), _("state"), pgettext("column", "created"), label, _("95% from"), _("95% to"), _("unjudged"))
-    lines = tuple(
-        (run.name, run.get_state_display(), run.created_at.isoformat(),
-         *(row["values"] and row["values"][name] for name in ("value", "low", "high")),
-         row["values"] and row["values"]["values"]["unjudged"])
-        for row in rows if (run := row["run"])
-    )  # fmt: skip
+    lines = []
+    for run in runs:
+        measured = values.get(run.pk) or {"values": {}}
+        figures = (measured.get("value"), measured.get("low"), measured.get("high"), measured["values"].get("unjudged"))
+        lines.append((run.name, str(run.get_state_display()), run.created_at.isoformat(), *figures))
     context = {
         "endpoint": endpoint,
         "is_offered": is_offered,
@@ -61,7 +63,7 @@ def history_page(collection: Collection, endpoint: str) -> tuple[dict[str, Any],
         "unattended": chosen.is_unattended(state.current, *state.in_progress),
         **(count_unlabelled(collection, ready[0]) if ready else {}),
     }
-    table = DownloadTable("runs", _("Runs of %(endpoint)s") % {"endpoint": endpoint}, header, lines, 3)
+    table = DownloadTable("runs", _("Runs of %(endpoint)s") % {"endpoint": endpoint}, header, tuple(lines), 3)
     return context, {"charts": [chart], "tables": [table], "is_over": not state.is_moving}
 
 
@@ -75,14 +77,14 @@ def compare_newest(stored: StoredReport | None, runs: list[Run]) -> dict[str, An
     for key in leaderboard.SHOWN:
         new, old = (stored.result["systems"][position]["values"][key]["after"] for position in (newest, before))
         difference = leaderboard.difference_of(stored.result, key, newest, before)
-        measures.append({"label": leaderboard.label_in(stored.result, key), "new": new, "old": old, **difference})
+        measures.append({"label": label_in(stored.result, key), "new": new, "old": old, **difference})
     return {"newest": runs[0], "before": runs[1], "measures": measures, "pairs": len(stored.result["pairs"][MEASURE])}
 
 
 def draw_history(stored: StoredReport, rows: list[dict[str, Any]], endpoint: str) -> Chart:
     """Draw the measure of each run with its interval, the oldest first."""
     points = [(row["run"], row["values"]) for row in reversed(rows) if row["values"]]
-    measure = leaderboard.label_in(stored.result, MEASURE)
+    measure = label_in(stored.result, MEASURE)
     summary = ""
     if len(points) > 1:
         summary = ngettext(

@@ -28,7 +28,7 @@ TO_SEND = ("first", "policy", "panel", "filter", "budget", "max_calls")
 @require_http_methods(["GET", "POST"])
 def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show ranking uncertainty, the fillings and the form of a new one; estimate it, and start it once confirmed."""
-    named = {"runs": request.GET.getlist("runs"), "depth": request.GET.get("depth", "")}
+    named: dict[str, Any] = {"runs": request.GET.getlist("runs"), "depth": request.GET.get("depth", "")}
     form = form_of(services.start_filling, request, only=TO_FILL, **selectors.filling_form(scope.collection, **named))
 
     def show(form: ActionForm) -> HttpResponse:

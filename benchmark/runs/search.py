@@ -136,8 +136,9 @@ class QuerySender:
     async def _send_all(self) -> None:
         async with EndpointSession(self.settings, connections=AT_ONCE) as session:
             sending = asyncio.gather(*(self._send_remaining(session) for _place in range(AT_ONCE)))
-            stopping = asyncio.create_task(self.stopping.wait())
-            await asyncio.wait([sending, stopping], return_when=asyncio.FIRST_COMPLETED)
+            stopping = asyncio.ensure_future(self.stopping.wait())
+            futures: list[asyncio.Future[Any]] = [sending, stopping]
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
             if sending.done():
                 sending.result()
