@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+from django.utils import translation
 
 from corpus.errors import BadInput
 from corpus.url_fetch import robots, texts
@@ -250,6 +251,12 @@ def test_a_page_in_punycode_is_not_decoded_for_minutes(web: Web) -> None:
     began = time.process_time()
     assert len(texts.extract_text(fetch_page("http://ice.example/"))[1]) == 2_000_001
     assert time.process_time() - began < 20
+
+
+def test_a_refusal_is_in_the_readers_language(web: Web) -> None:
+    with translation.override("zh-hans"), pytest.raises(BadInput, match="404") as refused:
+        fetch_page("http://ice.example/missing")
+    assert not str(refused.value).isascii()
 
 
 def test_an_error_of_the_server_and_a_missing_name_are_told(web: Web) -> None:
