@@ -97,6 +97,15 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
     return report
 
 
+def ensure_collection(name: str, grades: int | None = None) -> tuple[Collection, bool]:
+    """Return the collection of this name, and whether it was created. Raises BadInput for a name that none can have."""
+    try:
+        Collection(name=name, grades=grades or 3).clean_fields()
+    except ValidationError as error:
+        raise BadInput(f"Collection name {name!r}: {'; '.join(error.messages)}") from None
+    return Collection.objects.get_or_create(name=name, defaults={"grades": grades or 3})
+
+
 class _Import:
     """An import within its transaction: the locked collection, and the rows left out so far."""
 
@@ -104,13 +113,8 @@ class _Import:
         self.files, self.options, self.sources, self.progress = files, files.options, files.sources, progress
         staging.plan_for_bulk()
         grades = self.options.grades
-        collection = Collection(name=name, grades=grades or 3)
-        try:
-            collection.clean_fields()
-        except ValidationError as error:
-            raise BadInput(f"Collection name {name!r}: {'; '.join(error.messages)}") from None
         # Created first, since a missing row cannot be locked.
-        row, self.is_new = Collection.objects.get_or_create(name=name, defaults={"grades": grades or 3})
+        row, self.is_new = ensure_collection(name, grades)
         # Judgments and items may be added meanwhile: their foreign keys take a weaker lock, which this one permits.
         self.collection = hold(Collection.objects, row.pk, no_key=True)
         if grades not in (None, self.collection.grades):

@@ -26,6 +26,7 @@ from benchmark.runs import services as runs
 from benchmark.search_endpoints import services as search_endpoints
 from benchmark.synthesis.lifecycle import STARTS
 from config.hub import services as hub
+from corpus.query_logs import services as query_logs
 from judges.campaigns import services as campaigns
 from training.curves import services as curves
 from training.jobs import services as trainings
@@ -72,6 +73,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
     importing.correct_import: Doors(
         operation="POST /collections/{slug:name}/imports/{number}/options", command="import_collection"
     ),
+    query_logs.import_queries: Doors(command="import_queries"),
     audits.draw_audits: Doors(operation="POST /collections/{slug:name}/audits/{number}/draw"),
     comparing.draw_comparisons: Doors(operation="POST /collections/{slug:name}/comparisons", command="comparisons"),
     hole_filling.start_filling: Doors(

@@ -74,6 +74,7 @@ ACTS = {
     "collection.made": _("created a collection"),
     "collection.deleted": _("deleted a collection"),
     "import.files": _("imported files"),
+    "import.queries": _("imported queries of a query log"),
     "import.judgments": _("imported judgments"),
     "import.web": _("started a web search for documents"),
     "import.web-control": _("cancelled or resumed a web search"),

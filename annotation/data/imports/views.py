@@ -1,5 +1,6 @@
 """Pages of imports: upload files, see what they contain, check them, import them in the background."""
 
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from django import forms
@@ -20,11 +21,21 @@ from annotation.data.imports import importing, tus, uploads
 from annotation.data.imports.page import SHOWN, build_import_page, find_import
 from annotation.models.imports import FileImport
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
 from corpus.importing.options import ImportOptions
 from corpus.models import Collection
+from corpus.query_logs.options import QueryLogOptions
+from corpus.query_logs.services import import_queries
 
+LARGEST_LOG = 50_000_000  # Bytes of a query log that are read while a page waits: a few seconds.
 # HTMX stops polling at this status.
 STOP_POLLING = 286
+
+
+LOG_HELP = gettext_lazy(
+    "A table with a column of queries and a column of counts (CSV, TSV, Excel, Parquet or JSON), or one query a line, "
+    "where each line counts once; plain or gzip."
+)
 
 
 class MultipleFilesInput(forms.ClearableFileInput):
@@ -56,6 +67,18 @@ class FilesForm(forms.Form):
     )
 
 
+class LogFileField(forms.FileField):
+    """A query log, whose value is an upload that a page may read while its reader waits."""
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        """Return the upload, if reading it takes no longer than a reader waits."""
+        upload = super().clean(data, initial)
+        if upload is not None and upload.size > LARGEST_LOG:
+            message = _("%(name)s: larger than %(most)s MB; import it from a shell")
+            raise forms.ValidationError(message % {"name": upload.name, "most": LARGEST_LOG // 1_000_000})
+        return upload
+
+
 create_upload = action("admin")(tus.create_upload)
 change_upload = action("admin")(tus.change_upload)
 
@@ -80,6 +103,37 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
         "imports": FileImport.objects.filter(collection=scope.collection).order_by("-pk")[:SHOWN],
     }
     return render(request, "imports/imports.html", context, status=422 if form.is_bound else 200)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def import_query_log(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show the form for a query log. A POST adds its queries, or a sample of them."""
+    form = form_of(import_queries, request)
+    form.fields = {"log": LogFileField(label=_("File"), help_text=LOG_HELP), **form.fields}
+
+    def import_log(actor: Actor, collection: Collection, options: QueryLogOptions) -> dict[str, Any]:
+        upload = form.cleaned_data["log"]
+        with NamedTemporaryFile() as file:
+            file.writelines(upload.chunks())
+            file.flush()
+            report = import_queries(actor, collection, options, source=FileSource(file.name, name=upload.name))
+        message = _(
+            "%(sampled)s of %(distinct)s different queries taken, %(share)s of the traffic: %(new)s new, "
+            "%(renewed)s counts renewed. Skipped: %(empty)s lines without a query, %(unasked)s with a count of 0."
+        )
+        numbers = {name: f"{value:,}" for name, value in report.items() if isinstance(value, int)}
+        messages.success(request, message % {**numbers, "share": f"{report['share']:.1%}"})
+        return report
+
+    def show(form: ActionForm) -> HttpResponse:
+        status = 422 if form.is_bound else 200
+        return render(request, "imports/query_log.html", {"scope": scope, "form": form}, status=status)
+
+    def done(report: dict[str, Any]) -> str:
+        return reverse("benchmark_queries", args=[scope.collection.name])
+
+    return answer_action(request, scope, import_log, form, show, done)
 
 
 @action("admin")

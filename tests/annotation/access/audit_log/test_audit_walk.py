@@ -124,6 +124,7 @@ LEFT: dict[str, Act] = {
         "training.control", path=lambda world: f"/c/birds/training/curves/{world.curve.number}/cancel/"
     ),
     "use_model": Act("training.control", path=lambda world: f"/c/birds/training/models/{world.model.pk}/rerank/"),
+    "import_query_log": Act("import.queries"),
     "upload_runs": Act("runs.imported"),
     "make_run": Act("run.started", data={"name": "mine", "depth": "10", "k1": "1.5", "b": "0.75"}),
     "control_run": Act("run.control", path=lambda world: f"/c/birds/benchmark/runs/{waiting_run(world).pk}/cancel/"),
@@ -294,6 +295,8 @@ class Walk:
 
     def data(self, name: str) -> dict[str, Any]:
         """What is sent; files anew each time."""
+        if name == "import_query_log":
+            return {"log": upload("log.csv", "query,count\nboots,7\n"), "by": "uniform", "seed": 0}
         if name == "upload_runs":
             query, document = self.world.pair.query.external_id, self.world.pair.document.external_id
             return {"files": upload("mine.run", f"{query} Q0 {document} 1 2.5 mine\n")}
