@@ -4,7 +4,7 @@ What a fragment offers to those with an account is taken out (annotation.access.
 PAGES and a member of ShareLink.SharedPage.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ class SharedView:
 
     template: str
     styles: tuple[str, ...]
-    read: Callable[[ShareLink], dict[str, Any]]
+    read: Callable[[ShareLink, Mapping[str, str]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class SharedScope:
     may_adjudicate: bool = False
 
 
-def _read_shared_report(link: ShareLink) -> dict[str, Any]:
+def _read_shared_report(link: ShareLink, _parameters: Mapping[str, str]) -> dict[str, Any]:
     reports = Report.objects.filter(collection=link.collection).select_related("before", "after")
     row = reports.filter(number=link.report).first() if link.report else newest_report(link.collection, compares=True)
     return {**read_report(row, runs_of(link.collection)), "form": {}, "versions": ()}
@@ -57,14 +57,19 @@ def _read_shared_report(link: ShareLink) -> dict[str, Any]:
 
 PAGES = {
     "overview": SharedView(
-        "dashboard/_story.html", ("css/collections.css", "css/charts.css"), lambda link: load_overview(link.collection)
+        "dashboard/_story.html",
+        ("css/collections.css", "css/charts.css"),
+        lambda link, _parameters: load_overview(link.collection),
     ),
     "leaderboard": SharedView(
-        "benchmark/_leaderboard.html", ("css/benchmark.css",), lambda link: show_leaderboard(link.collection)
+        "benchmark/_leaderboard.html",
+        ("css/benchmark.css",),
+        # The reader may change the weights, and nothing else.
+        lambda link, parameters: show_leaderboard(link.collection, weights=parameters.get("weights", "")),
     ),
     "report": SharedView("benchmark/_report.html", ("css/charts.css", "css/benchmark.css"), _read_shared_report),
     "gate": SharedView(
-        "benchmark/gate/_gates.html", ("css/benchmark.css",), lambda link: gates_page(link.collection)[0]
+        "benchmark/gate/_gates.html", ("css/benchmark.css",), lambda link, _parameters: gates_page(link.collection)[0]
     ),
 }
 HEADERS = {
@@ -87,10 +92,11 @@ def shared_page(request: HttpRequest, scope: PublicScope, token: str) -> HttpRes
             note_opening(link)
         page = PAGES[link.page]
         # Without the request's context processors: a token of a form would set a cookie.
-        context = {"scope": SharedScope(link.collection), "shared": True, "request": request, **page.read(link)}
+        context = {"scope": SharedScope(link.collection), "shared": True, "request": request}
+        context |= page.read(link, request.GET)
         html = keep_readable(render_to_string(page.template, context), _is_content, request.path, is_closed=True)
         # Rendered by a template and only shortened since.
-        context = {"link": link, "styles": page.styles, "fragment": mark_safe(html)}
+        context = {"link": link, "styles": page.styles, "fragment": mark_safe(html), "state": context.get("state")}
         response = render(request, "sharing/page.html", context)
     for name, value in HEADERS.items():
         response[name] = value

@@ -15,6 +15,8 @@ from benchmark.measures.arrays import RANKING
 from benchmark.models import Report
 from benchmark.report import leaderboard as boards
 from benchmark.report import services
+from benchmark.report.options import Weights
+from benchmark.report.weighting import COUNTS, counts_mark
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
@@ -70,34 +72,39 @@ class LeaderboardOut(Schema):
     is_current: bool = Field(description="The systems are those of the report on the runs and qrels of now.")
     report: int | None
     measure: str
+    weights: Weights = Field(description="Each query alike, or weighted by the query log's counts.")
     k: int | None
     queries: int
     systems: list[SystemOut]
 
 
 @router.get(f"{COLLECTION_PATH}/leaderboard", auth=may("results"), response=LeaderboardOut)
-def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> Any:
-    """Read the leaderboard by a measure; nothing is computed."""
+def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg", weights: Weights = "plain") -> Any:
+    """Read the leaderboard by a measure; nothing is computed. `weights`: counts for means weighted by a query log."""
     if measure not in RANKING:
         raise BadInput(
             _("Unknown measure %(name)s; choose one of %(known)s")
             % {"name": repr(measure), "known": ", ".join(RANKING)}
         )
-    return _show_leaderboard(scope_of(request).collection, measure)
+    return _show_leaderboard(scope_of(request).collection, measure, weights)
 
 
 @router.post(f"{COLLECTION_PATH}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
-def compute_leaderboard(request: HttpRequest, name: str) -> Any:
+def compute_leaderboard(request: HttpRequest, name: str, weights: Weights = "plain") -> Any:
     """Compute today's leaderboard: a small one at once, a large one by a worker."""
     # No idempotency key is needed: a repeated request gets the same report.
     scope = scope_of(request)
     # Outside the service's transaction, because the lease needs a committed row.
-    boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection))
-    return _show_leaderboard(scope.collection, "ndcg")
+    by = COUNTS if weights == COUNTS else ""
+    boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection, weights=by))
+    return _show_leaderboard(scope.collection, "ndcg", weights)
 
 
-def _show_leaderboard(collection: Collection, measure: str) -> dict[str, Any]:
-    state = boards.load_leaderboard(collection)
+def _show_leaderboard(collection: Collection, measure: str, weights: Weights) -> dict[str, Any]:
+    if weights == COUNTS:
+        # Raises BadOption where no query has a count: a program must not take plain means for weighted ones.
+        counts_mark(collection)
+    state = boards.load_leaderboard(collection, weights)
     board = boards.build_leaderboard(state.stored, measure, "") if state.stored else None
     stored = state.stored.report if state.stored else None
     return {
@@ -105,6 +112,7 @@ def _show_leaderboard(collection: Collection, measure: str) -> dict[str, Any]:
         "is_current": bool(stored and state.current and stored.pk == state.current.pk),
         "report": stored.number if stored else None,
         "measure": measure,
+        "weights": weights,
         "k": board["k"] if board else None,
         "queries": board["queries"] if board else 0,
         "systems": [{**row, **row["cost"], "difference": row["best"]} for row in board["rows"]] if board else [],

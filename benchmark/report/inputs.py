@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from django.db import connection
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from benchmark.measures.aspects import QueryAspects, a_recall, alpha_ndcg, ideal_alpha_dcg
 from benchmark.measures.graded_runs import Floats, Judgments, Rankings
 from benchmark.models import Qrels, Report, Run
 from benchmark.qrels import reading
+from benchmark.report import weighting
 from benchmark.report.computing import AspectValues, ReportQuestion, ReportSystem
 from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
+from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
 
@@ -35,7 +38,7 @@ def aspects_mark(collection: Collection) -> int:
 
 
 def load_question(report: Report) -> ReportQuestion:
-    """Load the inputs of a report."""
+    """Load the inputs of a report. Raises BadInput where the counts of the queries changed since it was requested."""
     runs = list(Run.objects.filter(pk__in=report.options["runs"], collection=report.collection))
     k = int(report.options["k"])
     aspects_k = int(report.options.get("aspects_k") or k)
@@ -52,7 +55,19 @@ def load_question(report: Report) -> ReportQuestion:
         relevant_from=report.collection.relevant_from,
         seed=int(report.options["seed"]),
         aspects=measure_aspects(report.collection, [system.rankings for system in systems], aspects_k),
+        counts=_load_counts(report),
     )
+
+
+def _load_counts(report: Report) -> dict[int, float] | None:
+    """Return the counts by which the means of a report are weighted; None for plain means."""
+    if not report.options.get("weights"):
+        return None
+    counts = weighting.counts_of(report.collection)
+    # The report's key names the counts of then: with those of now it would be another report.
+    if weighting.counts_mark(report.collection) != report.options["counts"]:
+        raise BadInput(_("The query log's counts have changed since this was requested. Request it again"))
+    return counts
 
 
 def load_judgments(version: Qrels) -> Judgments:

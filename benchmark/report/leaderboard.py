@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import F
 from django.utils.translation import gettext as _
@@ -10,8 +11,8 @@ from django.utils.translation import gettext as _
 from benchmark.measures.arrays import RANKING
 from benchmark.models import Report, Run
 from benchmark.qrels import versions
-from benchmark.report import reports
-from benchmark.report.naming import ASPECTS, label_in
+from benchmark.report import reports, weighting
+from benchmark.report.naming import ASPECTS, describe_weights, label_in
 from benchmark.report.systems import chosen
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE
@@ -33,6 +34,8 @@ class LeaderboardState:
     runs: list[Run]
     current: Report | None
     stored: StoredReport | None
+    weights: str = ""  # COUNTS: means are weighted by the query log's counts.
+    has_counts: bool = False  # So they can be weighted.
 
     @property
     def ready(self) -> list[Run]:
@@ -55,18 +58,25 @@ class LeaderboardState:
         return bool(self.in_progress) or (self.current is not None and not self.current.is_over)
 
 
-def load_leaderboard(collection: Collection) -> LeaderboardState:
-    """Load the state of the leaderboard; nothing is computed."""
+def load_leaderboard(collection: Collection, weights: str = "") -> LeaderboardState:
+    """Load the state of the leaderboard; nothing is computed.
+
+    `weights`: COUNTS for means weighted by the query log's counts; anything else, or no counts: plain means.
+    """
+    has_counts = weighting.has_counts(collection)
+    weights = weighting.COUNTS if weights == weighting.COUNTS and has_counts else ""
+    mark = weighting.counts_mark(collection) if weights else ""
     runs, version = chosen.runs_of(collection), versions.latest_version(collection)
     ready = [run for run in runs if run.state == JobState.READY]
     current = None
     if ready and version is not None:
-        current = reports.find_report(collection, version, version, ready, chosen.common_depth(ready))
+        current = reports.find_report(collection, version, version, ready, chosen.common_depth(ready), mark)
     report = current
     if current is None or current.state != JobState.READY:
         rows = Report.objects.filter(collection=collection, after=F("before"), state=JobState.READY)
+        rows = weighting.reports_by(weights, rows)
         report = rows.select_related("before", "after").order_by("-pk").first()
-    return LeaderboardState(runs, current, chosen.stored_report(report, runs))
+    return LeaderboardState(runs, current, chosen.stored_report(report, runs), weights, has_counts)
 
 
 def make_small(report: Report) -> None:
@@ -111,6 +121,9 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
     title = _("Leaderboard by %(measure)s") % {"measure": label}
     return {
         "measure": measure,
+        "weights": stored.weights,
+        "weights_words": describe_weights(result),
+        "query": urlencode({"measure": measure, **({"weights": stored.weights} if stored.weights else {})}),
         "label": label_in(result, measure),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "others": [(key, label_in(result, key)) for key in others],

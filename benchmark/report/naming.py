@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 # Established names, the same in every language.
 PLAIN = {
@@ -21,6 +22,7 @@ FORMS = {
     "_bridge": gettext_lazy("%(measure)s (BRIDGE code)"),
     "_one": gettext_lazy("%(measure)s (one aspect a document)"),
 }
+WEIGHTED = gettext_lazy("%(measure)s (weighted)")
 # In the order of tables; `_one`: each document counts for one aspect, as in the paper.
 ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
 
@@ -33,6 +35,24 @@ def measure_label(key: str, k: int) -> str:
 
 
 def label_in(result: Mapping[str, Any], key: str) -> str:
-    """Return the name of a measure at its depth in a report."""
+    """Return the name of a measure at its depth in a report, which says where its means are weighted."""
     aspects = result.get("aspects") if key in ASPECTS else None
-    return measure_label(key, (aspects or {}).get("k") or result["k"])
+    name = measure_label(key, (aspects or {}).get("k") or result["k"])
+    return WEIGHTED % {"measure": name} if result.get("weights") else name
+
+
+def describe_weights(result: Mapping[str, Any]) -> str:
+    """Return by what the means of a report are weighted, in a sentence or two; "" for plain means."""
+    weights = result.get("weights")
+    if not weights:
+        return ""
+    sentence = _("Means are weighted by the query log's counts: as informative as %(count)s queries of equal weight.")
+    words = sentence % {"count": f"{weights['effective']:,.1f}"}
+    if not weights["without"]:
+        return words
+    uncounted = ngettext(
+        "%(count)s query without a count counts once.",
+        "%(count)s queries without a count count once.",
+        weights["without"],
+    ) % {"count": f"{weights['without']:,}"}
+    return f"{words} {uncounted}"

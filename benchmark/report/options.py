@@ -1,9 +1,13 @@
 """Options of a report."""
 
+from typing import Literal
+
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from actions.options import Options, option
+
+Weights = Literal["plain", "counts"]
 
 
 class ReportOptions(Options):
@@ -27,4 +31,10 @@ class ReportOptions(Options):
         default=None,
         ge=1,
         le=1000,
+    )
+    weights: Weights = option(
+        _("Means over queries"),
+        _("For a sample drawn in proportion to the counts (pptss), the plain mean stands for the traffic."),
+        default="plain",
+        choices={"plain": _("Each query alike"), "counts": _("Weighted by the query log's counts")},
     )

@@ -16,7 +16,7 @@ from benchmark.measures.following import became_irrelevant, p_mrr
 from benchmark.measures.graded_runs import Floats
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import reading
-from benchmark.report import inputs
+from benchmark.report import inputs, weighting
 from benchmark.report.computing import VERSION, compute_report
 from benchmark.runs import rankings
 from benchmark.runs.costs import cost_document
@@ -35,9 +35,18 @@ POLL_S = 0.2
 
 
 def key_of(
-    collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int, aspects_k: int | None = None
+    collection: Collection,
+    before: Qrels,
+    after: Qrels,
+    runs: Sequence[Run],
+    k: int,
+    aspects_k: int | None = None,
+    mark: str = "",
 ) -> str:
-    """Return the sha256 of all inputs of a report. Runs and versions never change once they are ready."""
+    """Return the sha256 of all inputs of a report. Runs and versions never change once they are ready.
+
+    `mark`: what identifies the counts of the queries by which means are weighted (weighting.counts_mark); "": plain.
+    """
     # The highest grade and the lowest relevant one change the figures of the same qrels.
     parts = {
         "version": VERSION,
@@ -52,13 +61,18 @@ def key_of(
         "grades": collection.grades,
         # The newest revision identifies the aspects, because their history only grows.
         "aspects": inputs.aspects_mark(collection),
+        # Plain reports keep the keys that they had before there were weights.
+        **({"weights": [weighting.COUNTS, mark]} if mark else {}),
     }
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def find_report(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K) -> Report | None:
-    """Return the report on exactly these inputs in any state; None if it was not requested."""
-    return Report.objects.filter(collection=collection, key=key_of(collection, before, after, runs, k)).first()
+def find_report(
+    collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K, mark: str = ""
+) -> Report | None:
+    """Return the report on exactly these inputs in any state; None if it was not requested. `mark`: as for key_of."""
+    key = key_of(collection, before, after, runs, k, mark=mark)
+    return Report.objects.filter(collection=collection, key=key).first()
 
 
 def request_report(
@@ -70,19 +84,24 @@ def request_report(
     by: str = "",
     *,
     aspects_k: int | None = None,
+    weights: str = "",
 ) -> Report:
     """Return the report, which a worker computes unless it exists. A failed or cancelled report is tried again.
 
-    `aspects_k`: the depth of alpha-nDCG and A-Recall, by default k (25 in BRIGHT-Pro).
+    `aspects_k`: the depth of alpha-nDCG and A-Recall, by default k (25 in BRIGHT-Pro). `weights`: COUNTS for means
+    weighted by the query log's counts, "" for plain ones.
 
-    Raises BadInput without runs, for runs that are not ready, and for another collection's runs or qrels.
+    Raises BadOption where no query has a count, BadInput without runs, for runs that are not ready, and for another
+    collection's runs or qrels.
     """
     _check_runs(collection, before, after, runs, k, aspects_k or k)
+    mark = weighting.counts_mark(collection) if weights else ""
     options: dict[str, object] = {"runs": sorted(run.pk for run in runs), "k": k, "seed": SEED}
     options |= {"aspects_k": aspects_k} if aspects_k else {}
+    options |= {"weights": weights, "counts": mark} if mark else {}
     report, is_new = Report.objects.get_or_create(
         collection=collection,
-        key=key_of(collection, before, after, runs, k, aspects_k),
+        key=key_of(collection, before, after, runs, k, aspects_k, mark),
         defaults={"before": before, "after": after, "options": options, "made_by": by},
     )
     # Two simultaneous requests get the same row; a failed or cancelled one is resumed.
@@ -152,10 +171,14 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
         top = report.collection.grades
         runs = Run.objects.in_bulk(run_rankings)
         ranking_values = {key: values_by_measure[key].after for key in RANKING}
+        weights = question.weights_of(question.queries)
+        if weights is not None:
+            ranking_values = {key: values * weights for key, values in ranking_values.items()}
+        bounded = (run_rankings, question.before, top, question.k, progress, question.counts)
         result |= {
-            "safety": order.compute_bounds(run_rankings, question.before, top, question.k, progress),
-            "pairs": pairwise.compare_pairs(ranking_values, question.seed),
-            "intervals": pairwise.mean_intervals(ranking_values, question.seed),
+            "safety": order.compute_bounds(*bounded),
+            "pairs": pairwise.compare_pairs(ranking_values, question.seed, weights),
+            "intervals": pairwise.mean_intervals(ranking_values, question.seed, weights),
             "costs": [cost_document(runs[system.run]) for system in question.systems],
         }
     rows = []

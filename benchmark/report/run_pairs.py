@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from benchmark.measures.arrays import RANKING
 from benchmark.measures.graded_runs import Floats, Ints
 from benchmark.report.leaderboard import difference_of
-from benchmark.report.naming import label_in
+from benchmark.report.naming import describe_weights, label_in
 from benchmark.report.reports import query_values
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE, source_line
@@ -48,11 +48,21 @@ def compare_runs(
         "ties": int((np.abs(differences) <= TIE).sum()),
         "losses": int((differences < -TIE).sum()),
     }
+    # The values below are the queries' own; the means are those of the leaderboard, with its weights.
+    sides = {
+        side: {
+            "run": run,
+            "name": stored.name(run),
+            "mean": result["systems"][position_of[run]]["values"][measure]["after"],
+        }
+        for side, run in (("first", first_run), ("second", second_run))
+    }
     heading: dict[str, Any] = {
-        "first": {"run": first_run, "name": stored.name(first_run), "mean": float(first.mean())},
-        "second": {"run": second_run, "name": stored.name(second_run), "mean": float(second.mean())},
+        **sides,
         "label": label_in(result, measure),
     }
+    pair = {"a": first_run, "b": second_run, "measure": measure}
+    pair |= {"weights": stored.weights} if stored.weights else {}
     header = (_("query"), heading["first"]["name"], heading["second"]["name"], _("difference"))
     columns = (first, second, differences)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -66,6 +76,8 @@ def compare_runs(
     return {
         **heading,
         "measure": measure,
+        "more": f"&weights={stored.weights}" if stored.weights else "",
+        "weights_words": describe_weights(result),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "order": order,
         "difference": difference_of(result, measure, position_of[first_run], position_of[second_run]),
@@ -86,7 +98,8 @@ def compare_runs(
         "has_more": len(sorted_positions) > page * PAGE,
         "chart": _difference_chart(stored, heading, differences, ids, counts),
         "table": DownloadTable("queries", title, header, rows),
-        "asked": urlencode({"a": first_run, "b": second_run, "measure": measure, "order": order}),
+        "pair": urlencode(pair),
+        "asked": urlencode({**pair, "order": order}),
     }
 
 

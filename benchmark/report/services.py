@@ -17,7 +17,8 @@ from corpus.models import Collection
 
 def _note(_options: ReportOptions | None, report: Report) -> dict[str, Any]:
     numbers = {"before": report.before.number, "after": report.after.number}
-    return {"report": report.number, **numbers, "k": report.options["k"]}
+    weights = {"weights": report.options["weights"]} if "weights" in report.options else {}
+    return {"report": report.number, **numbers, "k": report.options["k"], **weights}
 
 
 @action("report.asked", noted=_note)
@@ -43,17 +44,21 @@ def ask_report(actor: Actor, collection: Collection, options: ReportOptions) -> 
     before = _version_of(collection, "before", options.before) or versions.first_version(collection, actor.name)
     after = _version_of(collection, "after", options.after) or versions.latest_version(collection, Qrels.Kind.FILLED)
     arguments = (collection, before, after or before, runs, options.k, actor.name)
-    report = reports.request_report(*arguments, aspects_k=options.aspects_k)
+    weights = "" if options.weights == "plain" else options.weights
+    report = reports.request_report(*arguments, aspects_k=options.aspects_k, weights=weights)
     report.refresh_from_db()  # The number is set by the database.
     return report
 
 
 @action("report.asked", noted=_note)
-def ask_leaderboard(actor: Actor, collection: Collection) -> Report:
-    """Request the report on all ready runs and the newest qrels, creating a first version. Raises BadInput."""
+def ask_leaderboard(actor: Actor, collection: Collection, *, weights: str = "") -> Report:
+    """Request the report on all ready runs and the newest qrels, creating a first version. Raises BadInput.
+
+    `weights`: COUNTS for means weighted by the query log's counts, "" for plain ones.
+    """
     runs = ready_runs(collection)
     version = versions.latest_version(collection) or versions.first_version(collection, actor.name)
-    report = reports.request_report(collection, version, version, runs, common_depth(runs), actor.name)
+    report = reports.request_report(collection, version, version, runs, common_depth(runs), actor.name, weights=weights)
     report.refresh_from_db()
     return report
 

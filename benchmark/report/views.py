@@ -20,10 +20,11 @@ from benchmark.measures.arrays import RANKING
 from benchmark.models import Qrels, QrelsRow, Report, Run
 from benchmark.report import leaderboard as boards
 from benchmark.report import reports, run_pairs, services, tabling, verdict
-from benchmark.report.naming import label_in
+from benchmark.report.naming import describe_weights, label_in
 from benchmark.report.options import ReportOptions
 from benchmark.report.systems import chosen, figures
 from benchmark.report.systems.chosen import StoredReport, complete_figures
+from benchmark.report.weighting import COUNTS
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.errors import BadInput
@@ -59,21 +60,27 @@ def leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    context = show_leaderboard(scope.collection, **{name: request.GET.get(name, "") for name in ("measure", "sort")})
+    parameters = {name: request.GET.get(name, "") for name in ("measure", "sort", "weights")}
+    context = show_leaderboard(scope.collection, **parameters)
     files = [context["board"]["table"]] if context["board"] else []
     news: dict[str, Any] = {"news": "benchmark/_leaderboard.html", "is_over": not context["state"].is_moving}
     return answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, **news)
 
 
 def show_leaderboard(collection: Collection, **parameters: str) -> dict[str, Any]:
-    """Return the context of the leaderboard by a `measure`, in the order of a column (`sort`); empty: as it comes."""
-    state = boards.load_leaderboard(collection)
+    """Return the context of the leaderboard by a `measure`, in the order of a column (`sort`); empty: as it comes.
+
+    `weights`: COUNTS for means weighted by the query log's counts.
+    """
+    state = boards.load_leaderboard(collection, parameters.get("weights", ""))
     names = {name: parameters.get(name, "") for name in ("measure", "sort")}
+    shown = names | {"weights": state.weights}
     return {
         "state": state,
         "board": boards.build_leaderboard(state.stored, **names) if state.stored else None,
         "next": chosen.next_step(collection, state.runs, state.stored),
-        "asked": urlencode({name: value for name, value in names.items() if value}),
+        "asked": urlencode({name: value for name, value in shown.items() if value}),
+        "measure": names["measure"],
         "endpoints": sorted({run.recipe.get("endpoint", "") for run in state.runs} - {""}),
         "unattended": chosen.is_unattended(state.current, *state.in_progress),
     }
@@ -85,21 +92,23 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
     """Compute the leaderboard: a small one at once, a large one by a worker. HTMX receives a fragment."""
     try:
         # Outside the service's transaction, because the lease needs a committed row.
-        boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection))
+        weights = COUNTS if request.GET.get("weights") == COUNTS else ""
+        boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection, weights=weights))
     except BadInput as error:
         messages.error(request, str(error))
     if request.headers.get("HX-Request"):
         return _render_leaderboard(request, scope)
     if endpoint := request.POST.get("endpoint"):
         return redirect("endpoint_history", scope.collection.name, endpoint)
-    return redirect("hole_fillings" if "bounds" in request.POST else "benchmark", scope.collection.name)
+    page = reverse("hole_fillings" if "bounds" in request.POST else "benchmark", args=[scope.collection.name])
+    return redirect(f"{page}?{request.GET.urlencode()}" if request.GET else page)
 
 
 @action("results")
 @require_GET
 def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Compare two runs by query: `a` and `b`, or the two selected on the leaderboard (`run`)."""
-    state = boards.load_leaderboard(scope.collection)
+    state = boards.load_leaderboard(scope.collection, request.GET.get("weights", ""))
     if state.stored is None:
         return redirect("benchmark", scope.collection.name)
     systems = [(system["run"], state.stored.name(system["run"])) for system in state.stored.result["systems"]]
@@ -128,7 +137,7 @@ def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @require_GET
 def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the newest report, or the form for the first one."""
-    return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True))
+    return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True, plain_only=False))
 
 
 @action("results")
@@ -172,6 +181,7 @@ def _form_of(
     if report is not None:
         initial |= {"before": report.before.number, "after": report.after.number}
         initial |= {name: report.options.get(name) for name in ("k", "aspects_k")}
+        initial |= {"weights": report.options.get("weights", "plain")}
     elif versions:
         initial |= {"before": versions[0].number, "after": versions[-1].number}
     choices = {"runs": [(name, name) for name in names], "before": titles, "after": titles}
@@ -262,6 +272,7 @@ def show_report(stored: StoredReport, measure_name: str) -> dict[str, Any]:
     growth = [chart for chart in curves if chart is not None]
     return {
         "measure": measure,
+        "weights_words": describe_weights(result),
         "label": label_in(result, measure),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "rows": lines,

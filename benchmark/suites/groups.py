@@ -19,6 +19,7 @@ from benchmark.report import reports
 from benchmark.report.computing import VERSION
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.report.systems.chosen import ready_runs
+from benchmark.report.weighting import reports_by
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes, member_weights
 from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
@@ -82,6 +83,8 @@ def member_report(collection: Collection, k: int = reports.K) -> Report | None:
     reports = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
     # Aspect measures at another depth would be compared with those of the other members.
     reports = reports.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k))
+    # The mean of a suite is over plain means of its members.
+    reports = reports_by("", reports)
     # A report of two versions shows the effect of filling.
     return reports.exclude(after=F("before")).first() or reports.first()
 

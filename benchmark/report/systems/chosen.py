@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report.tabling import CHANGE_FIELDS
+from benchmark.report.weighting import reports_by
 from benchmark.runs.hybrid import describe_scores
 from corpus.models import Collection, Label
 from jobs.models import JobState, LeasedJob
@@ -45,9 +46,13 @@ def version_title(version: Qrels) -> str:
     return _("%(number)s, %(kind)s") % {"number": version.number, "kind": version.get_kind_display()}
 
 
-def newest_report(collection: Collection, *, compares: bool) -> Report | None:
-    """Return the newest report, ready or not: of two versions, or (not `compares`) of the bounds of a single one."""
+def newest_report(collection: Collection, *, compares: bool, plain_only: bool = True) -> Report | None:
+    """Return the newest report, ready or not: of two versions, or (not `compares`) of the bounds of a single one.
+
+    `plain_only`: not one whose means are weighted by counts.
+    """
     reports = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
+    reports = reports_by("", reports) if plain_only else reports
     reports = reports.exclude(after=F("before")) if compares else reports.filter(after=F("before"))
     # A cancelled report never gets a result.
     return reports.exclude(state=JobState.CANCELLED).first()
@@ -76,6 +81,11 @@ class StoredReport:
     def k(self) -> int:
         """Return the depth at which the report measures."""
         return int(self.report.options.get("k", K))
+
+    @property
+    def weights(self) -> str:
+        """Return by what its means are weighted; "" for plain means."""
+        return str(self.report.options.get("weights", ""))
 
     @property
     def is_ready(self) -> bool:

@@ -18,13 +18,14 @@ def source_line(stored: StoredReport, queries: int | None = None) -> str:
     """Return the source line of a downloaded chart. `queries`: their number, where the chart is not of all."""
     report = stored.report
     count = len(stored.result.get("queries", [])) if queries is None else queries
-    return _("%(collection)s, qrels %(before)s and %(after)s, k = %(k)s, %(queries)s queries") % {
+    words = _("%(collection)s, qrels %(before)s and %(after)s, k = %(k)s, %(queries)s queries") % {
         "collection": report.collection.name,
         "before": version_title(report.before),
         "after": version_title(report.after),
         "k": stored.k,
         "queries": f"{count:,}",
     }
+    return _("%(source)s, weighted by the query log's counts") % {"source": words} if stored.weights else words
 
 
 def bounds_chart(stored: StoredReport) -> Chart:

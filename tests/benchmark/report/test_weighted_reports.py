@@ -1,0 +1,117 @@
+"""Reports whose means are weighted by a query log's counts: never mixed up with plain ones, and named everywhere."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from annotation.models import Role
+from benchmark.models import Report
+from benchmark.report import reports, weighting
+from benchmark.report.systems.chosen import newest_report
+from benchmark.suites.groups import member_report
+from corpus.errors import BadInput, BadOption
+from corpus.models import Query
+from jobs.models import JobState
+from tests import factories
+from tests.annotation.home.sharing.test_sharing import make_link, open_page
+from tests.benchmark.report.test_reports import World
+from tests.called import call
+
+pytestmark = pytest.mark.django_db
+
+
+def counted(world: World, *counts: object) -> None:
+    for query, count in zip(world.queries, counts, strict=True):
+        Query.objects.filter(pk=query.pk).update(metadata={} if count is None else {"count": count})
+
+
+def asked(world: World, weights: str = weighting.COUNTS) -> Report:
+    return reports.ensure_report(
+        world.collection, world.before, world.before, [world.one, world.two], 2, weights=weights
+    )
+
+
+def test_a_weighted_report_has_its_own_key_figures_and_bounds() -> None:
+    """Two is right on q1 at rank 2 and has nothing for q2: asked 3 times and once, q1 counts 3/4."""
+    world = World()
+    plain = asked(world, "")
+    counted(world, 3, None)
+    assert asked(world, "").pk == plain.pk, "counts change no plain report"
+    report = asked(world)
+    assert report.pk != plain.pk and report.options["weights"] == weighting.COUNTS
+    two, discount = report.result["systems"][1], 1 / np.log2(3)
+    assert two["values"]["ndcg"]["after"] == pytest.approx(0.75 * discount)
+    assert plain.result["systems"][1]["values"]["ndcg"]["after"] == pytest.approx(0.5 * discount)
+    assert report.result["weights"] == {"by": "counts", "without": 1, "effective": pytest.approx(16 / 10)}
+    (bounds,) = [one for one in report.result["safety"]["systems"] if one["run"] == world.two.pk]
+    assert bounds["value"] == pytest.approx(0.75 * discount)
+    assert reports.query_values(report, world.two, "ndcg")[1] == pytest.approx([discount, 0]), "the queries' own"
+    assert newest_report(world.collection, compares=False) == plain
+    assert member_report(world.collection, 2) == plain
+
+
+def test_counts_that_change_make_another_report() -> None:
+    world = World()
+    with pytest.raises(BadOption, match="count"):
+        asked(world)
+    counted(world, 3, "7")
+    first = asked(world)
+    counted(world, 3, 8)
+    assert asked(world).pk != first.pk
+    waiting = reports.request_report(
+        world.collection, world.before, world.before, [world.one], 2, weights=weighting.COUNTS
+    )
+    counted(world, 4, 8)
+    with pytest.raises(BadInput, match="changed"):
+        reports.finish_report(waiting)
+    waiting.refresh_from_db()
+    assert waiting.state == JobState.FAILED and waiting.result is None
+
+
+def test_equal_counts_give_the_plain_report_to_the_last_digit() -> None:
+    world = World()
+    counted(world, 5, 5)
+    weighted, plain = asked(world).result, asked(world, "").result
+    del weighted["weights"]
+    assert weighted == plain
+
+
+def test_the_leaderboard_offers_weighted_means_where_there_are_counts(client: Client) -> None:
+    world = World()
+    name = world.collection.name
+    alice = factories.make_member(world.collection, "alice", Role.ADMIN)
+    client.force_login(alice.user)
+    page, compute = f"/c/{name}/benchmark/", f"/c/{name}/benchmark/compute/"
+    client.post(compute)
+    plain = client.get(page).context["board"]
+    assert not client.get(page + "?weights=counts").context["state"].weights, "no counts: plain means"
+    counted(world, 3, 1)
+    assert client.get(page).context["state"].has_counts and client.get(page).context["board"]["rows"] == plain["rows"]
+    missing = client.get(page + "?weights=counts").context
+    assert missing["state"].is_missing and missing["board"] is None, "a plain report is never shown as weighted"
+    assert client.post(compute + "?weights=counts").status_code == 302
+    answer = client.get(page + "?weights=counts")
+    board = answer.context["board"]
+    assert board["label"] == "nDCG@10 (weighted)" and board["weights_words"]
+    values = {row["name"]: row["value"] for row in board["rows"]}
+    assert values["two"] == pytest.approx(0.75 * plain["rows"][1]["value"] / 0.5)
+    assert client.get(page).context["board"]["rows"] == plain["rows"]
+    token = make_link(alice, "leaderboard").token
+    assert "(weighted)" not in open_page(token).text
+    assert "nDCG@10 (weighted)" in client.get(f"/shared/{token}/?weights=counts").text
+    compared = client.get(f"{page}compare/?a={world.one.pk}&b={world.two.pk}&weights=counts").context["comparison"]
+    assert compared["second"]["mean"] == values["two"] and compared["weights_words"]
+    assert "weights=counts" in compared["asked"] and "weighted" in compared["chart"].source
+
+
+def test_commands_and_programs_choose_the_weights(client: Client, tmp_path: Path) -> None:
+    world = World()
+    name = world.collection.name
+    refused = call("report", name, "--weights", "counts")
+    assert refused.code == 2 and refused.err.startswith("--weights: ")
+    counted(world, 3, 1)
+    finished = call("report", name, "--weights", "counts", "--k", 2, "--out", tmp_path)
+    assert finished.code == 0 and "weighted by the query log's counts" in finished.out, finished.err
+    assert "nDCG@2 (weighted)" in (tmp_path / "leaderboard.csv").read_text()
