@@ -6,6 +6,9 @@ from django.utils.translation import gettext as _
 
 # Programs write integers as 1.0 in a column with missing values.
 _NUMBER = re.compile(r"([+-]?\d{1,9})(?:\.0+)?\Z")
+# A rating of a search tool (corpus.formats.search_tools): a share of the scale, or one that its scale does not have.
+_RATING = re.compile(r"(\d{1,9}(?:\.\d{1,30})?(?:[eE]-?\d{1,3})?) of (1|\d+=.*)\Z")
+_NEAR = 0.005  # A share may be rounded to two decimals.
 CACHED = 1_000  # The most results in the cache of spellings.
 _BETWEEN = re.compile(r"[\s_-]+")
 WORDS = {word: 1 for word in ("yes", "y", "true", "relevant")}
@@ -56,6 +59,8 @@ class GradeReader:
                 if self._word:
                     return 0, self._say_mixed(self._word, str(grade)), "malformed"
             return grade, "", ""
+        if match := _RATING.match(text):
+            return self._read_rating(match[1], match[2])
         word = _simplify(text)
         if not word:
             return 0, _("the grade is empty"), "malformed"
@@ -70,6 +75,16 @@ class GradeReader:
         if self._above:
             return 0, self._say_mixed(self._above, text[:40]), "malformed"
         return WORDS[word], "", ""
+
+    def _read_rating(self, rating: str, scale: str) -> tuple[int, str, str]:
+        """Return the grade of a rating from 0 to 1, or the problem of one that fits no grade of the scale."""
+        if scale == "1":
+            grade = round(float(rating) * self.top)
+            if abs(float(rating) - grade / self.top) <= _NEAR:
+                return grade, "", ""
+            scale = ", ".join(f"{grade}={grade / self.top:.3g}" for grade in range(min(self.top, 10) + 1))
+        message = _("the rating %(rating)s fits no grade of the scale %(scale)s")
+        return 0, message % {"rating": rating, "scale": scale}, "malformed"
 
     def _say_mixed(self, earlier: tuple[int, str], value: str) -> str:
         message = _("the grade is %(value)r, but line %(line)s has %(other)r; write all grades as numbers")

@@ -84,7 +84,6 @@ _TOOLS = (
     (gettext_noop("a Jupyter notebook"), (b"cells", b"nbformat")),
     (gettext_noop("a page of Hugging Face's dataset viewer"), (b"row_idx", b"truncated_cells")),
     (gettext_noop("an Elasticsearch answer"), (b"_index", b"_source")),
-    (gettext_noop("a rank evaluation of Elasticsearch"), (b"requests", b"ratings", b"_id")),
     (gettext_noop("an answer of Solr"), (b"numFound", b"docs")),
     (gettext_noop("a data set of LlamaIndex"), (b"queries", b"corpus", b"relevant_docs")),
     (gettext_noop("JSON as doccano writes it"), (b"id", b"text|data", b"label|labels|cats|entities|Comments")),

@@ -8,7 +8,7 @@ of rows is replaced by the rows.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from corpus.formats import passages
+from corpus.formats import passages, search_tools
 from corpus.formats.grade_values import is_grade
 
 ANNOTATOR = "annotator"
@@ -21,7 +21,7 @@ _PEOPLE = (
 )
 _GRADES = "label grade rating relevance judgment judgement relevance_label labels vote value answer score"
 # Keys of lists of rows in an object around them.
-_AROUND = {"data", "rows", "records", "items", "results", "examples", "instances", "entries", "judgment_ratings"}
+_AROUND = {"data", "rows", "records", "items", "results", "examples", "instances", "entries"}
 _AROUND |= {"requests", "topics", "questions", "queries", "documents", "corpus", "collection", "passages", "qrels"}
 _AROUND |= {"judgments", "annotations", "tasks"}
 _CONTROLS = ("choices", "rating", "number")  # Controls of Label Studio whose value can be a grade.
@@ -37,6 +37,8 @@ class FlatRow(NamedTuple):
 
 def flatten(row: dict[str, Any]) -> list[FlatRow] | None:
     """Return the judgments of an object with its texts; None for an object that is itself a row."""
+    if (judged_queries := search_tools.read_ratings(row)) is not None:
+        return [FlatRow(judged_query, ()) for judged_query in judged_queries]
     judgments: list[tuple[str, dict[str, Any]]]
     data, annotations, responses = row.get("data"), row.get("annotations"), row.get("responses")
     # A task of Label Studio, a record of Argilla, or a flat record of Argilla's data sets.

@@ -1,7 +1,7 @@
 """Import of grades from people, judges or a reference elsewhere (`import_judgments`, and files that name assessors)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,7 +110,12 @@ def import_judgments(
 
 
 def stage_judgments(
-    collection: Collection, source: FileSource, assessor: str, kind: Assessor.Kind, progress: ImportProgress
+    collection: Collection,
+    source: FileSource,
+    assessor: str,
+    kind: Assessor.Kind,
+    progress: ImportProgress,
+    same_queries: Mapping[str, str] | None = None,
 ) -> tuple[AddedJudgments, BadRows]:
     """Stage the grades of a file for `store_staged`; return the counts and the bad rows.
 
@@ -118,7 +123,7 @@ def stage_judgments(
     2. Create the assessors that they name.
     3. Move the good rows into `import_grade`.
     """
-    bad, unjudged = _stage_grades(collection, source, assessor, kind, progress)
+    bad, unjudged = _stage_grades(collection, source, assessor, kind, progress, same_queries)
     # Create the assessors that the file names.
     assessors = fetch_rows("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
     for kind, name in assessors:
@@ -147,7 +152,12 @@ def store_staged(collection: Collection, staged: AddedJudgments) -> AddedJudgmen
 
 
 def _stage_grades(
-    collection: Collection, source: FileSource, assessor: str, kind: Assessor.Kind, progress: ImportProgress
+    collection: Collection,
+    source: FileSource,
+    assessor: str,
+    kind: Assessor.Kind,
+    progress: ImportProgress,
+    same_queries: Mapping[str, str] | None,
 ) -> tuple[BadRows, int]:
     """Stage the rows that can be read in `import_found`; return the bad rows, and the number of grades below 0."""
     bad = BadRows()
@@ -168,7 +178,7 @@ def _stage_grades(
             yield f"{row.line}\t{row.grade}\t" + "\t".join(map(escape_copy_text, texts)) + "\n"
 
     columns = "line, grade, query, document, assessor, kind, step, said_at"
-    return bad, candidates.stage_lines(collection, lines(), columns, "judgments", progress)
+    return bad, candidates.stage_lines(collection, lines(), columns, "judgments", progress, same_queries)
 
 
 COMPARED = """line int, grade smallint, query_id bigint, document_id bigint, assessor_id bigint, step text,

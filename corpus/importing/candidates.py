@@ -1,7 +1,7 @@
 """Candidate pairs from files, runs and BM25, and the reference grades of files."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 
@@ -22,6 +22,10 @@ LINE = """line int, query text, document text, teacher_score float8, grade int, 
 CANDIDATE = "query_id bigint, document_id bigint, teacher_score float8, source int"
 FOUND = "line int, query text, document text, teacher_score float8, grade int, assessor text, kind text, step text,\
     said_at text, query_id bigint, document_id bigint"
+NAME_SAME = """
+UPDATE import_line s SET query = same.id FROM unnest(%(made)s::text[], %(ids)s::text[]) AS same(made, id)
+WHERE s.query = same.made
+"""
 FIND = """
 INSERT INTO import_found
 SELECT s.*, q.id AS query_id, d.id AS document_id FROM import_line s
@@ -77,6 +81,8 @@ class Stage:
     kind: Assessor.Kind
     left_out: LeftOut
     progress: ImportProgress
+    # Ids of the collection's queries by the ids that were made from the texts of a file (corpus.importing.texts).
+    same_queries: dict[str, str] = field(default_factory=dict)
 
     def ensure_assessor(self, name: str) -> int:
         """Return the key of the assessor of the files' grades."""
@@ -93,7 +99,9 @@ class Stage:
             return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
 
         columns = "line, query, document, teacher_score, grade"
-        unjudged = stage_lines(self.collection, map(copy_line, rows), columns, "pairs", self.progress)
+        unjudged = stage_lines(
+            self.collection, map(copy_line, rows), columns, "pairs", self.progress, self.same_queries
+        )
         self.left_out.remove_unknown(source)
         # min and max ignore NULL: a line without a score or grade contradicts no other.
         clash = fetch_one(
@@ -155,7 +163,8 @@ class Stage:
             return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{row.grade}\n"
 
         columns = "line, query, document, grade"
-        unjudged = stage_lines(self.collection, map(copy_line, rows), columns, "judgments", progress)
+        lines = map(copy_line, rows)
+        unjudged = stage_lines(self.collection, lines, columns, "judgments", progress, self.same_queries)
         self.left_out.remove_unknown(source)
         # Published qrels repeat lines; only a repeated pair with another grade is ambiguous.
         self.left_out.remove_repeated("judgments", "import_found", "query_id, document_id, grade")
@@ -208,12 +217,24 @@ def stage_graded_pairs() -> None:
     )
 
 
-def stage_lines(collection: Collection, lines: Iterable[str], columns: str, noun: str, progress: ImportProgress) -> int:
-    """Copy lines into `import_found` with the keys of their ids; return the number of grades below 0."""
+def stage_lines(
+    collection: Collection,
+    lines: Iterable[str],
+    columns: str,
+    noun: str,
+    progress: ImportProgress,
+    same_queries: Mapping[str, str] | None = None,
+) -> int:
+    """Copy lines into `import_found` with the keys of their ids; return the number of grades below 0.
+
+    `same_queries`: ids of queries by the ids that stand for them in the lines.
+    """
     staging.create_temporary_table("import_line", LINE)
     staging.copy_lines(f"import_line ({columns})", lines, noun, progress)
     # Only the grade is left out: the pair was not judged, and may be a candidate.
     unjudged = execute("UPDATE import_line SET grade = NULL WHERE grade < 0")
+    if same_queries:
+        execute(NAME_SAME, made=list(same_queries), ids=list(same_queries.values()))
     execute("ANALYZE import_line")
     staging.create_temporary_table("import_found", FOUND)
     execute(FIND, c=collection.pk)

@@ -152,7 +152,11 @@ def _read_table(source: FileSource, table: Table, reader: GradeReader) -> Iterat
             if grade == table_records.RELEVANT:
                 yield GradeRow(number, query, document, max(1, reader.relevant_from), assessor)
             elif grade or not may_lack_grades:
-                yield _grade_row(reader, number, query, document, grade, assessor)
+                grade_row = _grade_row(reader, number, query, document, grade, assessor)
+                if grade_row.problem and table.has_lists:
+                    # The line of a list does not show which of its documents this is.
+                    grade_row = grade_row._replace(problem=f'"{query}", {document}: {grade_row.problem}')
+                yield grade_row
 
 
 def _read_judgments(source: FileSource, reader: GradeReader) -> Iterator[GradeRow]:

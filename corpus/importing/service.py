@@ -217,6 +217,7 @@ class _Import:
                 "update": self.options.update,
                 "left_out": self.left_out,
                 "progress": note_progress,
+                "same_queries": self.stage.same_queries if table is Query and source in self.sources["pairs"] else None,
             }
             total = _add_up(total, texts.move_in(self.collection, table, source, rows, **text_options))
         # Queries alone need no documents: a web search can find some later.
@@ -282,7 +283,9 @@ class _Import:
     def import_judgments(self, source: FileSource) -> tuple[assess.AddedJudgments, Counts]:
         """Store grades that name their assessors; return the counts of judgments and of pairs."""
         kind = self.files.assessor_kind(named=True)
-        staged, bad = assess.stage_judgments(self.collection, source, "import", kind, self.progress)
+        staged, bad = assess.stage_judgments(
+            self.collection, source, "import", kind, self.progress, self.stage.same_queries
+        )
         accepted = {assess.DUPLICATE, *([assess.UNKNOWN] if self.options.skip_unknown else [])}
         # The first bad row of a kind that is not accepted is refused.
         others = sorted((line, problem, reason) for reason in bad.counts if reason not in accepted

@@ -108,7 +108,7 @@ def read_pairs(source: FileSource, table: Table, reader: GradeReader) -> Iterato
     if "query" not in table.places:
         require_fields(source, table, ("query_id",))
     for line, row in read_rows(source, table):
-        query = read_query(source, table, line, row)[0]
+        query, text = read_query(source, table, line, row)
         for candidate in read_candidates(source, table, line, row):
             gold = None
             if candidate.grade == RELEVANT:
@@ -116,7 +116,9 @@ def read_pairs(source: FileSource, table: Table, reader: GradeReader) -> Iterato
             elif candidate.grade and not table.has_assessors:
                 gold, problem, _kind = reader.read(line, candidate.grade)
                 if problem:
-                    raise source.bad(line, problem)
+                    # The line of a list does not show which of its documents this is.
+                    names = f'"{(text or query)[:60]}", {candidate.id}: ' if table.has_lists else ""
+                    raise source.bad(line, f"{names}{problem}")
             yield CandidateRecord(line, query, candidate.id, _read_score(source, line, candidate.score), gold)
 
 

@@ -13,7 +13,7 @@ from corpus.importing.left_out import LeftOut
 from corpus.importing.staging import ImportProgress, escape_copy_text, fetch_one
 from corpus.importing.table_records import TextRecord
 from corpus.models import Collection, Document, Query
-from store.sql import execute, fetch_row
+from store.sql import execute, fetch_row, fetch_rows
 
 Rows = Callable[[FileSource], Iterator[TextRecord]]
 Table = type[Document] | type[Query]
@@ -38,8 +38,12 @@ def move_in(
     update: bool,
     left_out: LeftOut,
     progress: ImportProgress,
+    same_queries: dict[str, str] | None = None,
 ) -> tuple[int, int, int]:
     """Import the texts of a file; return the numbers of new, updated and unchanged ones.
+
+    `same_queries`: of a file of pairs, to be filled with the ids of the collection's queries by the ids that
+    were made from their texts, because the file has none.
 
     1. Into an empty table, copy the documents directly.
     2. Otherwise stage the texts, and remove repeated rows.
@@ -80,9 +84,44 @@ def move_in(
         if repeated := staging.first_repeated("import_text", "external_id"):
             message = _('the id "%(id)s" is already in %(place)s, with another text or other metadata')
             raise source.bad(repeated[0], message % {"id": repeated[2], "place": source.name_line(repeated[1])})
+    if is_filled and same_queries is not None:
+        same_queries |= _leave_out_same(collection, source, update=update)
     versions, updated = _update_changed(collection, name, source, update=update)
     new = _insert_new(collection, table) - versions
     return new, updated, read - new - updated
+
+
+# A query of a file of pairs that has only a text is the collection's query with this text; `made`: its id is made
+# from its text (corpus.importing.table_records).
+SAME_QUERIES = """
+SELECT s.line, s.external_id AS id, s.external_id = left(encode(sha256(convert_to(s.text, 'UTF8')), 'hex'), 16) AS made,
+       array_agg(q.external_id ORDER BY q.external_id) AS ids
+FROM import_text s JOIN corpus_query q ON q.collection_id = %(c)s AND q.is_current AND q.text = s.text
+WHERE s.answers = '[]' AND s.instruction = '' AND s.metadata = '{}'
+GROUP BY s.line, s.external_id, s.text
+"""
+
+
+def _leave_out_same(collection: Collection, source: FileSource, *, update: bool) -> dict[str, str]:
+    """Remove staged queries that the collection has; return its ids by those that were made from the texts.
+
+    Raises BadInput where several of its queries have the text.
+    """
+    same_queries, left_out = {}, []
+    for line, name, is_made, ids in fetch_rows(SAME_QUERIES, c=collection.pk):
+        # With `update`, a query without answers replaces one with answers.
+        if name in ids and (update or is_made):
+            continue
+        if name not in ids and is_made:
+            if len(ids) > 1:
+                message = _("the queries %(ids)s of the collection have this text; name the query by its id")
+                raise source.bad(line, message % {"ids": ", ".join(ids[:10])})
+            same_queries[name] = ids[0]
+        elif name not in ids:
+            continue
+        left_out.append(name)
+    execute("DELETE FROM import_text WHERE external_id = ANY(%(names)s)", names=left_out)
+    return same_queries
 
 
 def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:

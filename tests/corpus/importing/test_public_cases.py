@@ -148,10 +148,7 @@ READ = {
     ),
     "Quepid, LTR": "m.txt, line 1: not JSON, XML, a table, qrels or a run; see docs/import.md",
     "OpenSearch, judgments": "queries-pairs q1[|Q] Q>d1=3 Q>d2=0",
-    "Elasticsearch, rank evaluation": (
-        "m.json, line 1: this is a rank evaluation of Elasticsearch, which cannot be read here: write its "
-        "rows as JSON lines or columns, as docs/import.md shows them"
-    ),
+    "Elasticsearch, rank evaluation": "pairs q1>d1=3",
     "user behavior insights": (
         'queries q1[u1|Q|{"application": "a", "client_id": "c", "query_response_hit_ids": ["d1", "d2"], '
         '"timestamp": "t"}]'
