@@ -1,19 +1,23 @@
 """Files of an export: written under a temporary name, renamed when complete, with their hash. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotation.exports.formats import Format, Row
+from annotation.exports.ratings.documents import JsonDocument, RatedPair
 from corpus.errors import BadInput
 
 MANIFEST = "manifest.json"
 Counts = dict[str, Any]  # Number of rows and of queries, and of rows by the values that the format counts.
+Progress = Callable[[int], None]
 
 
 class ExportOutput:
@@ -103,25 +107,64 @@ class ExportFiles:
             folder.rmdir()
 
 
+class _RowCounts:
+    """Numbers of rows and of queries, and of rows by the values that the format counts."""
+
+    def __init__(self, form: Format) -> None:
+        self.form = form
+        self.rows = self.queries = 0
+        self._last_query: Any = None
+        self._counters: dict[str, Counter[str]] = {name: Counter() for name in form.counted}
+
+    def add(self, batch: Sequence[Row]) -> None:
+        """Count the rows of a batch, which are in the order of their queries."""
+        self.rows += len(batch)
+        for name, position in self.form.counted.items():
+            self._counters[name].update(str(row[position]) for row in batch)
+        for row in batch:
+            self.queries, self._last_query = self.queries + (row[0] != self._last_query), row[0]
+
+    def describe(self) -> Counts:
+        """Return the counts for the manifest."""
+        counts = {name: dict(sorted(counter.items())) for name, counter in self._counters.items()}
+        return {"rows": self.rows, "queries": self.queries, **counts}
+
+
 def write_rows(
-    files: ExportFiles,
-    form: Format,
-    batches: Iterable[Sequence[Row]],
-    progress: Callable[[int], None] = lambda rows: None,
+    files: ExportFiles, form: Format, batches: Iterable[Sequence[Row]], progress: Progress = lambda rows: None
 ) -> Counts:
     """Stream the rows into the format's file. `progress`: called with the number of rows so far, after each batch."""
-    queries, last_query = 0, None
-    counters: dict[str, Counter[str]] = {name: Counter() for name in form.counted}
-    output = files.open(form.file)
+    counts, output = _RowCounts(form), files.open(form.file)
     output.put(form.header)
     assert form.line is not None
     for batch in batches:
         output.put("".join(map(form.line, batch)), len(batch))
-        for name, position in form.counted.items():
-            counters[name].update(str(row[position]) for row in batch)
-        for row in batch:
-            queries, last_query = queries + (row[0] != last_query), row[0]
+        counts.add(batch)
         progress(output.rows)
     files.close()
-    counts = {name: dict(sorted(counter.items())) for name, counter in counters.items()}
-    return {"rows": output.rows, "queries": queries, **counts}
+    return counts.describe()
+
+
+def write_document(
+    files: ExportFiles,
+    form: Format,
+    document: JsonDocument,
+    batches: Iterable[Sequence[RatedPair]],
+    progress: Progress = lambda rows: None,
+) -> Counts:
+    """Stream rated pairs into the format's file, one JSON document with a line or more for each query."""
+    counts, output = _RowCounts(form), files.open(form.file)
+
+    def read_pairs() -> Iterator[RatedPair]:
+        for batch in batches:
+            counts.add(batch)
+            yield from batch
+            progress(output.rows)
+
+    output.put(document.beginning)
+    for _key, group in groupby(read_pairs(), key=itemgetter(0)):
+        pairs = list(group)
+        output.put(("," if output.rows else "") + "\n" + document.describe(pairs), len(pairs))
+    output.put(document.end)
+    files.close()
+    return counts.describe()

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
+from annotation.exports.ratings.scales import RatingRule
 from charts.cells import csv_line
 from corpus.aspects.files import aspect_line as aspect_line
 
@@ -23,15 +24,18 @@ class Format:
     file: str
     title: str
     about: str
-    line: Callable[[Row], str] | None = None  # Return the line of a row; None: a training set, which has a SetWriter.
+    # Return the line of a row. None: a training set, which has a SetWriter, or a rating format that is one document.
+    line: Callable[[Row], str] | None = None
     header: str = ""
     labels: bool = True  # Whether it contains resolved labels, which can be limited to some origins.
     counted: Mapping[str, int] = field(default_factory=dict)  # Counts of the manifest, and their column in a row.
     version: int = 1
     takes: tuple[str, ...] = ()  # Options that only this file of rows takes.
+    rates: RatingRule | None = None  # Ratings of a search tool, whose rows are RatedPairs; None: no rating format.
+    by_text: bool = False  # Whether the tool knows a query by its text, and not by its id.
 
     def with_posterior(self) -> "Format":
-        """Return the format with the posterior as last column, if it is CSV."""
+        """Return the format with the posterior as last column, if it is the CSV of labels."""
         if self.line is not csv_line:
             return self
         return replace(
@@ -43,7 +47,7 @@ class Format:
     @property
     def is_set(self) -> bool:
         """Whether it is a training set."""
-        return self.line is None
+        return self.line is None and self.rates is None
 
 
 JUDGMENT = ("query_id", "doc_id", "assessor", "kind", "grade", "step", "arm", "guideline", "ms", "time")
@@ -73,6 +77,7 @@ def _add_window(line: str, window: int) -> str:
     return f'{line.rstrip()[:-1]}, "window": {window}}}\n' if window else line
 
 
+RATED = {"grades": 2, "origins": 3}  # What rating formats count, as those of labels.
 FORMATS = {
     format.name: format
     for format in (
@@ -102,6 +107,26 @@ FORMATS = {
                             "change."),
                line=lambda row: f"{row[0]} 0 {row[1]} {row[2]}\n", labels=False, counted={"grades": 2},
                takes=("labels", "thresholds")),
+        Format("srw", "judgments.json", "Search Relevance Workbench",
+               gettext_noop("Ratings of all labels as a judgment list for OpenSearch."),
+               counted=RATED, takes=("scale",), rates=RatingRule(is_share=True), by_text=True),
+        Format("rank-eval", "rank_eval.json", "_rank_eval",
+               gettext_noop("Ratings of all labels for Elasticsearch and OpenSearch: the body of POST "
+                            "INDEX/_rank_eval, with the request of a search endpoint as template."),
+               counted=RATED, takes=("scale", "endpoint", "index"), rates=RatingRule()),
+        Format("quepid", "ratings.csv", gettext_noop("Quepid, ratings"),
+               gettext_noop("Ratings of all labels as CSV for a case: query, docid, rating."),
+               line=lambda row: csv_line((row[0], row[1], row[4])), header="query,docid,rating\n",
+               counted=RATED, takes=("scale",), rates=RatingRule(highest=3), by_text=True),
+        Format("quepid-book", "book.json", gettext_noop("Quepid, book"),
+               gettext_noop("Ratings of all labels with the beginnings of the documents, as a book that has the scale "
+                            "of the ratings."),
+               counted=RATED, takes=("scale",), rates=RatingRule(), by_text=True),
+        Format("ranklib", "judgments.txt", "RankLib, SVMlight",
+               gettext_noop("A judgment list without features: grade, number of the query, and the document's id as "
+                            "comment."),
+               line=lambda row: f"{row[4]} qid:{row[5]} # {row[1]}\n",
+               counted=RATED, takes=("scale",), rates=RatingRule()),
     )
 }  # fmt: skip
 LINES = "train.jsonl, dev.jsonl"  # Files of a training set with one file per split.

@@ -3,7 +3,7 @@
 from collections import deque
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from django import forms
@@ -12,14 +12,15 @@ from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
 from actions.options import ActionForm, Choices, choices_of, text_of
-from annotation.exports.formats import ALL_FORMATS
-from annotation.exports.label_sources.benchmark_tables import list_versions
-from annotation.exports.options import OF_FORMAT, ExportOptions
+from annotation.exports.formats import ALL_FORMATS, FORMATS, Format
+from annotation.exports.label_sources.benchmark_tables import list_endpoints, list_versions
+from annotation.exports.options import OF_FORMAT, OF_SOME, ExportOptions
 from annotation.exports.query_splits.lists import list_names
 from annotation.exports.query_splits.parts import SPLITS
+from annotation.exports.ratings.scales import choose_ratings
 from annotation.exports.snapshots import exports_folder
 from annotation.models.comparisons import Preference
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.formats.files import FileSource
 from corpus.importing.run_lines import top_of_run
 from corpus.models import Collection, Label, Pair
@@ -27,7 +28,7 @@ from corpus.search import lengths
 from store.files import publish
 
 MOST = 200_000_000  # Most bytes of an uploaded file; the command export takes any.
-FIRST = (*OF_FORMAT, "thresholds", "teacher", "split", "seed")  # Fields outside the section of further options.
+FIRST = (*OF_FORMAT, *OF_SOME, "teacher", "split", "seed")  # Fields outside the section of further options.
 FILES = ("run", "tokenizer")
 NAMED = {
     "test": _("A kept list, or the split that queries carry. Blank: no test split."),
@@ -55,6 +56,14 @@ def suggest_split(collection: Collection) -> float:
     return round(min(SPLIT, 1 - DEV_QUERIES / queries), 2)
 
 
+class RatingScale(NamedTuple):
+    """The ratings of a format by grade, or why it needs a scale."""
+
+    form: Format
+    ratings: dict[int, float]
+    problem: str = ""
+
+
 class ExportForm(ActionForm):
     """Form of an export. Options that do not apply to its format are ignored."""
 
@@ -63,6 +72,7 @@ class ExportForm(ActionForm):
     def __init__(self, *args: Any, collection: Collection, initial: dict[str, Any] | None = None) -> None:
         self.collection = collection
         origins, versions, split_names = _count_origins(collection), list_versions(collection), list_names(collection)
+        endpoints = list_endpoints()
         self.origins = {origin for origin, _n in origins}
         answers = Preference.objects.filter(comparison__set__collection=collection)
         self.has_comparisons = answers.exists()
@@ -82,6 +92,7 @@ class ExportForm(ActionForm):
             "origins": [(origin, f"{_(origin)} {n:,}") for origin, n in origins],
             "aggregate": [("", _("current labels")), *choices_of(ExportOptions, "aggregate")],
             "qrels": qrels_choices,
+            "endpoint": [("", _("none")), *((name, name) for name in endpoints)],
         }
         super().__init__(ExportOptions, *args, choices=choices, initial=initial)
         assessors = [("", _("judges, people and imports")), ("people", _("people only")), ("judges", _("judges only"))]
@@ -91,6 +102,8 @@ class ExportForm(ActionForm):
             self.fields[name] = forms.FileField(required=False, label=text.title, help_text=text.help)
         if not versions:
             del self.fields["qrels"]
+        if not endpoints:
+            del self.fields["endpoint"]
         for side, help_text in NAMED.items() if split_names else ():
             split_choices = [("", _("none")), *((name, name) for name in split_names)]
             self.fields[f"{side}_queries"] = forms.ChoiceField(
@@ -103,11 +116,23 @@ class ExportForm(ActionForm):
         """Fields in the section of further options."""
         return [self[name] for name in self.fields if name not in FIRST]
 
+    @property
+    def scales(self) -> list[RatingScale]:
+        """The ratings that the grades of the collection become in each rating format."""
+        grades, scales = self.collection.grades, []
+        for form in FORMATS.values():
+            if form.rates is not None:
+                try:
+                    scales.append(RatingScale(form, choose_ratings(form.rates, grades)))
+                except BadOption as error:
+                    scales.append(RatingScale(form, {}, str(error)))
+        return scales
+
     def clean(self) -> dict[str, Any]:
         """Read the options and the uploaded files, without options that do not apply."""
         data = self.cleaned_data
         if (form := ALL_FORMATS.get(data.get("format", ""))) is not None:
-            ignored = {"thresholds"} if form.is_set else set(self.fields) - {*OF_FORMAT, *form.takes}
+            ignored = set(OF_SOME) if form.is_set else set(self.fields) - {*OF_FORMAT, *form.takes}
             for name in ignored | (set() if form.labels else set(OF_FORMAT[1:])):
                 data.pop(name, None)
                 self.errors.pop(name, None)

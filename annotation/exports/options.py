@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, model_validator
 from actions.options import Options, option, split_names
 from annotation.exports.formats import ALL_FORMATS, Format
 from annotation.exports.query_splits.parts import SPLITS
+from annotation.exports.ratings.scales import read_scale
 from corpus.errors import BadOption
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ MOST = 1 << 31
 MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are not labels of the collection.
 # Options of all formats; the others are of training sets.
 OF_FORMAT = ("format", "origins", "leave_out_failed", "aggregate", "assessors")
+# Options that only some formats of one file take.
+OF_SOME = ("thresholds", "scale", "endpoint", "index")
 # Options that would change or reduce the grades of a version of the qrels.
 CHANGING = (
     "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",
@@ -127,6 +130,27 @@ class ExportOptions(Options):
         ),
         default=(),
         at_most=100,
+    )
+    scale: str = option(
+        _("Scale of ratings"),
+        _(
+            "For formats of search tools: the rating that each grade becomes, as 0=0,1=0.33,2=0.67,3=1. "
+            "Blank: the format's own."
+        ),
+        default="",
+        at_most=2000,
+    )
+    endpoint: str = option(
+        _("Search endpoint"),
+        _("For _rank_eval: its request is the template. Blank: a search in the default fields of the index."),
+        default="",
+        at_most=100,
+    )
+    index: str = option(
+        _("Index"),
+        _("For _rank_eval: where the documents are. Blank: the endpoint's, or the collection's name."),
+        default="",
+        at_most=255,
     )
     relevant_from: int | None = option(
         _("Lowest grade that counts as relevant"),
@@ -244,11 +268,13 @@ class ExportOptions(Options):
             raise BadOption("ranks", _("Enter two ranks such as 11-100, the smaller first."))
         set_names = [name for name in type(self).model_fields if name in self.model_fields_set]
         changed_names = [name for name in set_names if getattr(self, name) != type(self).model_fields[name].default]
+        not_taken = [name for name in changed_names if name in OF_SOME and name not in self.form.takes]
+        self._refuse(not_taken, _("%(format)s does not take this: leave it out."))
         if not self.form.is_set:
             sentence = _("This is for training sets: %(format)s is one file and never split.")
-            self._refuse([name for name in set_names if name not in (*OF_FORMAT, *self.form.takes)], sentence)
-        if "thresholds" not in self.form.takes:
-            self._refuse([name for name in changed_names if name == "thresholds"], _("%(format)s has no thresholds."))
+            taken = (*OF_FORMAT, *OF_SOME, *self.form.takes)
+            self._refuse([name for name in set_names if name not in taken], sentence)
+        read_scale(self.scale)
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise BadOption("thresholds", _("Enter ascending numbers."))
         if not self.form.labels:

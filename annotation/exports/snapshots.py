@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
@@ -20,6 +20,7 @@ from annotation.exports.label_sources.aggregated_labels import aggregate_labels
 from annotation.exports.label_sources.comparisons import read_grades
 from annotation.exports.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.exports.options import MADE_OF_GRADES, ExportOptions
+from annotation.exports.rated_labels import write_ratings
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.building import make_set
 from annotation.exports.sets.hard_negatives import identify_run
@@ -36,8 +37,6 @@ from store.sql import fetch_row
 
 # Formats without judgments and labels, which do not lock judgments.
 WITHOUT_JUDGMENTS = frozenset({"debates", "aspects", "preferences", "preference-grades"})
-
-Progress = Callable[[int], None]
 
 
 def build_snapshot(
@@ -75,7 +74,7 @@ def _held_collections(collection: Collection, options: ExportOptions) -> list[Co
     return list(collections.order_by("pk"))
 
 
-def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot:
+def write_snapshot(snapshot: Snapshot, progress: files.Progress = lambda rows: None) -> Snapshot:
     """Write the files and complete the row. After a failure there are no files, and the row has the error.
 
     Raises BadInput if the folder is not new or empty.
@@ -118,7 +117,7 @@ def begin_again(snapshot: Snapshot) -> None:
 
 
 def write_files(
-    snapshot: Snapshot, export_files: files.ExportFiles, progress: Progress = lambda rows: None
+    snapshot: Snapshot, export_files: files.ExportFiles, progress: files.Progress = lambda rows: None
 ) -> tuple[datetime, dict[str, Any]]:
     """Write the files and their manifest. Return the moment that they show, and the manifest.
 
@@ -144,12 +143,18 @@ def write_files(
                 aggregated = aggregate_labels(collection, options.aggregate, options.assessors)
                 manifest["aggregate"] = {"by": options.aggregate, "of": {collection.name: aggregated.described}}
                 form = form.with_posterior()
-            if form.name == "preference-grades":
-                graded, manifest["grades_from"] = read_grades(collection, options)
-                rows: Iterable[Sequence[Row]] = [graded]
+            if form.rates is not None:
+                labels = {"collection": collection.pk, "origins": origins, "left_out": left_out}
+                manifest["counts"], manifest["ratings"] = write_ratings(
+                    export_files, collection, options, labels, aggregated, progress
+                )
             else:
-                rows = rows_of(form.name, collection, origins, left_out, aggregated)
-            manifest["counts"] = files.write_rows(export_files, form, rows, progress)
+                if form.name == "preference-grades":
+                    graded, manifest["grades_from"] = read_grades(collection, options)
+                    rows: Iterable[Sequence[Row]] = [graded]
+                else:
+                    rows = rows_of(form.name, collection, origins, left_out, aggregated)
+                manifest["counts"] = files.write_rows(export_files, form, rows, progress)
             held_labels.hold_rows(snapshot, origins, left_out, aggregated, by_grades=as_judgments)
         else:
             manifest["counts"], details, sides = make_set(collection, options, export_files, progress)

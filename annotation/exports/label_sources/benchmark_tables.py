@@ -1,4 +1,4 @@
-"""Reader of the benchmark's versions of the qrels and stored runs, by SQL: the app may not import the benchmark."""
+"""Reader of the benchmark's qrels versions, runs and search endpoints, by SQL: the app may not import the benchmark."""
 
 import json
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext as _
 
+from annotation.exports.ratings.requests import KINDS
 from corpus.errors import BadOption
 from corpus.models import Collection
 from store.sql import fetch_rows
@@ -20,6 +21,7 @@ LIST_VERSIONS = """
     ORDER BY number
 """
 LIST_RUNS = "SELECT name FROM benchmark_run WHERE collection_id = %(collection)s AND NOT is_deleted ORDER BY id DESC"
+LIST_ENDPOINTS = "SELECT name, kind, settings FROM benchmark_searchendpoint WHERE NOT is_deleted ORDER BY name"
 # In the order of each ranking, which is trec_eval's.
 READ_RUN = """
 SELECT q.external_id, d.external_id, ranked.score, ranked.place
@@ -72,3 +74,22 @@ def run_file(collection: Collection, run: str) -> Iterator[str]:
             for query, document, score, rank in cursor:
                 file.write(f"{query} Q0 {document} {rank} {score!r} {run}\n")
         yield str(path)
+
+
+def list_endpoints() -> dict[str, dict[str, Any]]:
+    """Return the settings of the site's search endpoints that have _rank_eval, by name."""
+    return {
+        name: json.loads(stored) if isinstance(stored, str) else stored
+        for name, kind, stored in fetch_rows(LIST_ENDPOINTS)
+        if kind in KINDS
+    }
+
+
+def find_endpoint(name: str) -> dict[str, Any]:
+    """Return the settings of a search endpoint. Raises BadOption for one that is unknown or has no _rank_eval."""
+    endpoints = list_endpoints()
+    if name not in endpoints:
+        message = _("%(name)s is no search endpoint of OpenSearch or Elasticsearch; there are: %(names)s.")
+        names = ", ".join(list(endpoints)[:10]) or _("none yet")
+        raise BadOption("endpoint", message % {"name": name, "names": names})
+    return endpoints[name]

@@ -11,6 +11,7 @@ from actions.options import add_arguments, read_arguments
 from annotation.exports.label_sources.benchmark_tables import run_file
 from annotation.exports.options import ExportOptions
 from annotation.exports.query_splits.parts import SPLITS
+from annotation.exports.ratings.scales import describe_ratings
 from annotation.exports.services import create_export
 from corpus.commands import ActionCommand, collection_named
 from corpus.errors import BadOption, QuorumError
@@ -63,6 +64,10 @@ class Command(ActionCommand):
         self.say(f"{counts['rows']} rows of {counts['queries']} queries in {out}: {files}")
         if (left_out := manifest.get("left_out")) and "left_out" not in counts:
             self.say(f"left out: {left_out['pairs']} ({left_out['reason']})")
+        if ratings := manifest.get("ratings"):
+            self.say(f"rating of each grade: {describe_ratings(ratings['scale'])}")
+            if same := ratings.get("left_out_with_same_text"):
+                self.say(f"left out: {same} (queries with the same text label the document differently)")
         for reason, n in counts.get("left_out", {}).items():
             self.say(f"left out: {n} ({reason})")
         if (shared := manifest.get("shared_documents")) is not None:
