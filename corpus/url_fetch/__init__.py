@@ -1,1 +1,1 @@
-"""Fetching web pages that people name as sources, only from public addresses (docs/adr/0029)."""
+"""Requests to addresses that people give, public ones or allowed ones alone, and pages as texts (docs/adr/0029)."""
