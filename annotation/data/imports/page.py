@@ -84,6 +84,17 @@ def list_files(row: FileImport) -> list[dict[str, Any]]:
     return files
 
 
+def list_choices(row: FileImport) -> dict[str, str]:
+    """Return the fields of the form that describe files and columns, with the values that the page selects."""
+    choices = {}
+    for shown in list_files(row):
+        choices[f"kind-{shown['number']}"] = shown["kind"] or ("" if shown["problem"] else "skip")
+        if shown["file"].is_table:
+            # Of a list without a selected entry, browsers select the first.
+            choices |= {name: field or next(iter(FIELDS)) for _header, name, field in shown["columns"]}
+    return choices
+
+
 def find_import(collection: Collection, number: int) -> FileImport:
     """Return an import by its number. Raises Http404."""
     return numbered_or_404(FileImport.objects, collection, number, _("Import not found."))

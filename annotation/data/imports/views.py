@@ -18,7 +18,7 @@ from actions.pages import answer_action, form_of
 from actions.services import Actor
 from annotation.access.permissions import Scope, action
 from annotation.data.imports import importing, tus, uploads
-from annotation.data.imports.page import SHOWN, build_import_page, find_import
+from annotation.data.imports.page import SHOWN, build_import_page, find_import, list_choices
 from annotation.models.imports import FileImport
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
@@ -155,7 +155,10 @@ def is_key(value: str) -> bool:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponse:
-    """Show an import: files, check, progress. A POST corrects what the files contain and checks them again."""
+    """Show an import: files, check, progress. A POST corrects what the files contain and checks them again.
+
+    With `start` it imports, unless something was chosen since the check: then the counts are of other choices.
+    """
     row = find_import(scope.collection, file_import)
     # Fields of the form that describe files and their columns.
     fields = {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
@@ -170,6 +173,11 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
         return reverse("file_import", args=[scope.collection.name, row.number])
 
     form = form_of(importing.correct_import, request, initial=row.options)
+    if "start" in request.POST and form.is_valid():
+        options = ImportOptions(**row.options | form.options.model_dump(exclude_unset=True))
+        if options == ImportOptions(**row.options) and fields.items() <= list_choices(row).items():
+            return control_import(request, name=scope.collection.name, file_import=file_import, act="start")
+        messages.info(request, _("Your choices changed, so the files are checked again: read the counts, then import."))
     return answer_action(request, scope, correct, form, show, done)
 
 
@@ -197,8 +205,8 @@ def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: Ac
     context: dict[str, Any] = {"scope": scope, "form": form, **build_import_page(row)}
     if request.headers.get("HX-Request") and request.method == "GET":
         response = render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
-        # The page was rendered before the files were recognised, so it must be loaded again.
-        if "looking" in request.GET and (row.looked_at or row.is_over):
+        # The page was rendered before the files were recognised or corrected, so it must be loaded again.
+        if "looking" in request.GET and ((row.looked_at and not row.corrections) or row.is_over):
             response["HX-Refresh"] = "true"
         return response
     status = 422 if form.errors else 200

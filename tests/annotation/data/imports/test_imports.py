@@ -11,6 +11,7 @@ import zipfile
 from datetime import timedelta
 from pathlib import Path
 
+import lxml.html
 import pytest
 from django.db import connection, transaction
 from django.test import Client
@@ -47,6 +48,12 @@ def page(client: Client, row: FileImport) -> str:
 
 def contents() -> list[int]:
     return [model.objects.count() for model in (Document, Query, Pair, Judgment)]
+
+
+def page_form(client: Client, row: FileImport) -> dict[str, str]:
+    """The fields of the form below the counts, with their values, as a browser sends them."""
+    tree = lxml.html.fromstring(client.get(f"/c/birds/import/{row.number}/").content.decode())
+    return {name: value for name, value in tree.get_element_by_id("choices").form_values()}
 
 
 def counts_of(text: str) -> dict[str, list[int]]:
@@ -149,6 +156,34 @@ def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) ->
     }  # fmt: skip
     start(charlie, row)
     assert contents() == [2, 1, 2, 2]
+
+
+def test_import_pressed_after_a_choice_checks_again_and_then_imports_what_was_chosen(charlie: Client) -> None:
+    row = bring(charlie, "birds", {"x.csv": "Frage,Passage,Kennung\nWarum?,Darum.,k1\nWarum?,So.,k2\n"})
+    assert row.is_checked
+    body = page_form(charlie, row) | {"start": ""}
+    address = f"/c/birds/import/{row.number}/"
+    charlie.post(address, body | {"field-0-2": "doc_id"})
+    assert "?looking" in page(charlie, row), "the lists show the columns from before until the page is loaded again"
+    poll = {"path": f"{address}?looking", "headers": {"HX-Request": "true"}}
+    assert "HX-Refresh" not in charlie.get(**poll)
+    work_off()
+    assert charlie.get(**poll)["HX-Refresh"] == "true"
+    row.refresh_from_db()
+    assert row.is_checked and row.dry_run, "what the counts say was of other columns"
+    assert contents() == [0, 0, 0, 0]
+    correct(charlie, row, body | {"field-0-2": "doc_id", "bm25": "1"})
+    assert row.dry_run and row.options["bm25"] == 1, "options are choices, too"
+    correct(charlie, row, page_form(charlie, row) | {"start": ""})
+    assert row.is_imported and {document.external_id for document in Document.objects.all()} == {"k1", "k2"}
+
+
+def test_import_does_not_take_a_file_that_is_left_out_for_a_new_choice(charlie: Client) -> None:
+    row = bring(charlie, "birds", {**ALL, "x.csv": "Alpha,Beta\nOne,Two\n"})
+    correct(charlie, row, {"kind-3": "skip"})
+    assert row.is_checked
+    correct(charlie, row, page_form(charlie, row) | {"start": ""})
+    assert row.is_imported and contents() == [2, 1, 1, 0]
 
 
 def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie: Client) -> None:
