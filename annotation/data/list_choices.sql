@@ -1,6 +1,6 @@
--- What the filters of the table of pairs offer in a collection: campaigns, members, and routes of labels of one
--- campaign, or of all (null), with the number of judges who voted where it is the same for all. Reads only.
-SELECT 'campaign', number::text, policy FROM judges_campaign WHERE collection_id = :collection
+-- What the filters of the table of pairs offer in a collection: campaigns that have pairs, members, and routes of
+-- labels of one campaign, or of all (null), with the number of judges who voted where it is the same for all. Reads only.
+SELECT 'campaign', number::text, policy FROM judges_campaign WHERE collection_id = :collection AND kind <> 'costs'
 UNION ALL
 SELECT 'person', u.username, '' FROM annotation_membership m JOIN annotation_user u ON u.id = m.user_id
 WHERE m.collection_id = :collection

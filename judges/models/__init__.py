@@ -1,5 +1,6 @@
 """Models of LLM judging: judges and panels, prompts, campaigns with their pairs, and every attempt."""
 
+import pgtrigger
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -111,6 +112,22 @@ class Judging(models.Manager["Campaign"]):
         return super().get_queryset().filter(kind=Campaign.Kind.JUDGING)
 
 
+# Cost centres count from a million, so that the campaigns that people start are 1, 2, 3. By its name, the trigger is
+# before `number`, which then finds a number and does nothing.
+COST_CENTRE_NUMBER = pgtrigger.Trigger(
+    name="cost_centre_number",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__number=0, new__policy="retrieval"),
+    func="""
+INSERT INTO corpus_lastnumber AS last (collection_id, kind, number)
+VALUES (NEW.collection_id, 'judges_campaign of costs', 1000001)
+ON CONFLICT (collection_id, kind) DO UPDATE SET number = last.number + 1 RETURNING last.number INTO NEW.number;
+RETURN NEW;
+""",
+)
+
+
 class Campaign(Numbered):
     """The judging of a collection's pairs by a panel and a policy."""
 
@@ -211,7 +228,7 @@ class Campaign(Numbered):
             models.CheckConstraint(name="campaign_rounds", condition=Q(rounds__gte=1, rounds__lte=5)),
             models.UniqueConstraint(fields=["collection", "number"], name="campaign_number"),
         ]
-        triggers = [NUMBER]
+        triggers = [COST_CENTRE_NUMBER, NUMBER]
 
     def __str__(self) -> str:
         return f"campaign {self.number}"

@@ -32,7 +32,7 @@ from corpus.numbered import find_numbered
 from judges.models import Campaign
 from tests.called import call
 from tests.evidence import make_campaign
-from tests.factories import make_collection, make_member, make_pair
+from tests.factories import client_of, make_collection, make_member, make_pair
 from tests.imported_files import bring
 from tests.site.test_permissions import gate_of
 from training.models import CurvePoint, Job, LearningCurve
@@ -206,6 +206,19 @@ def admins(db: None) -> tuple[Membership, Membership]:
 @pytest.mark.django_db
 def test_jobs_of_no_collection_count_among_each_other() -> None:
     assert [Job.objects.create(folder="/nowhere").number for _ in range(2)] == [1, 2]
+
+
+@pytest.mark.django_db
+def test_calls_outside_campaigns_take_no_number_of_a_campaign() -> None:
+    terns = make_collection("terns")
+    policies = ("retrieval", "ensemble", "retrieval", "single")
+    numbers = [make_campaign(terns, [], policy=policy).number for policy in policies]
+    assert [number for number in numbers if number < 1_000_000] == [1, 2]
+    assert [number - 1_000_000 for number in numbers if number > 1_000_000] == [1, 2]
+    client = client_of(make_member(terns, "terns-admin", Role.ADMIN))
+    filters = dict(client.get("/c/terns/pairs/").context["choices"]["campaigns"])
+    assert list(filters) == ["2", "1"], "only campaigns that have pairs"
+    assert client.get(f"/c/terns/campaigns/{numbers[0]}/ledger/").status_code == 200
 
 
 def test_each_collection_counts_its_own(admins: tuple[Membership, Membership]) -> None:
