@@ -1,17 +1,18 @@
 -- The first documents of a collection with all terms of a search, or with the id that was typed. A common word is soon
 -- found in the collection's first documents, and the index would list all that have it; only for others it is asked.
 -- The inner limits keep the planner, which does not know how rare the beginning of a word is, from reading the table
--- until it has enough. Reads only.
+-- until it has enough. Documents whose title has what was typed come first. Reads only.
 WITH named AS (
     SELECT id AS document FROM corpus_document WHERE collection_id = :collection AND external_id = :typed AND is_current
 ),
 few AS MATERIALIZED (
-    SELECT id AS document FROM corpus_document WHERE collection_id = :collection AND is_current
+    SELECT id AS document, position(lower(:typed) IN lower(title)) > 0 AS is_titled
+    FROM corpus_document WHERE collection_id = :collection AND is_current
     ORDER BY external_id LIMIT :sample
 ),
 common AS MATERIALIZED (
     SELECT few.document FROM few JOIN corpus_documentterms t ON t.document_id = few.document
-    WHERE t.terms @@ :search::tsquery LIMIT :most
+    WHERE t.terms @@ :search::tsquery ORDER BY few.is_titled DESC LIMIT :most
 ),
 rare AS MATERIALIZED (
     SELECT document_id AS document FROM corpus_documentterms
@@ -23,4 +24,4 @@ found AS MATERIALIZED (
 )
 SELECT d.external_id, left(coalesce(nullif(d.title, ''), d.text), :letters)
 FROM found JOIN corpus_document d ON d.id = found.document
-WHERE d.is_current LIMIT :most;
+WHERE d.is_current ORDER BY d.external_id = :typed DESC, position(lower(:typed) IN lower(d.title)) > 0 DESC LIMIT :most;

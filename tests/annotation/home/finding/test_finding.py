@@ -52,6 +52,16 @@ def birds() -> Collection:
 
 
 @pytest.mark.django_db
+def test_documents_whose_title_is_typed_come_first(birds: Collection) -> None:
+    for number in range(8):
+        make_document(birds, "The del statement deletes.", title=f"Page {number}", external_id=f"a{number}")
+    make_document(birds, "It removes names.", title="The del statement", external_id="z")
+    full_text.index_documents(birds.pk, lambda done, total: None, lambda: False)
+    admin = client_of(make_member(birds, "charlie", Role.ADMIN))
+    assert found(admin, "del stat")["Documents"][0] == "The del statement"
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("who", [*ROLES, "owner", "nobody"])
 def test_every_page_action_and_setting_that_is_offered_opens(birds: Collection, who: str) -> None:
     if who in ROLES:
