@@ -119,7 +119,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
             messages.success(request, _("%(manifest)s rows are ready.") % {"manifest": f"{rows:,}"})
         else:
             messages.info(request, _("Creating the export. Progress is shown below."))
-        return address
+        return f"{address}#export-{snapshot.number}"
 
     address = reverse("exports", args=[scope.collection.name])
     form = ExportForm(request.POST, request.FILES, collection=scope.collection)

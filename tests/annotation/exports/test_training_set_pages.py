@@ -40,8 +40,9 @@ def post(client, **values):
 
 
 def test_alice_makes_a_training_set_and_downloads_its_files(client, books):
-    assert post(client).status_code == 302
+    response = post(client)
     snapshot = Snapshot.objects.get()
+    assert response["Location"].endswith(f"#export-{snapshot.number}"), "which is far below the form"
     assert (snapshot.state, snapshot.format) == ("ready", "prism")
     page = flat(client.get(reverse("exports", args=["books"])).content.decode())
     assert "train: 27 rows from 9 queries" in page and "dev: 3 rows from 1 " in page
