@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 
 from django.contrib.auth.hashers import make_password
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.urls import reverse
@@ -156,6 +157,15 @@ def why_closed(invitation: Invitation) -> str:
     if invitation.expires_at <= timezone.now():
         return _("This invitation has expired.")
     return ""
+
+
+def suggest_name(invitation: Invitation) -> str:
+    """Return the name of the person for whom an invitation was made; "" if no account can be called so."""
+    try:
+        User.username_validator(invitation.note)
+    except ValidationError:
+        return ""
+    return "" if invitation.limit > 1 or "@" in invitation.note else invitation.note[:150]
 
 
 def home_of(invitation: Invitation) -> str:

@@ -190,7 +190,7 @@ def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResp
             return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
         _greet_member(request, scope.user)
         return redirect(members.home_of(invited))
-    form = SignUpForm(request.POST or None)
+    form = SignUpForm(request.POST or None, initial={"username": members.suggest_name(invited)})
     if request.method == "POST" and form.is_valid():
         username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
         try:

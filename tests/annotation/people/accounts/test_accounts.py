@@ -82,6 +82,22 @@ def test_an_invitation_makes_an_account_with_its_own_assessor(birds: Collection)
     assert client.get("/c/birds/").status_code == 200
 
 
+@pytest.mark.parametrize(("note", "name"), [("mia", "mia"), ("cara@site.example", ""), ("Spring course", "")])
+def test_the_name_of_the_invitation_is_filled_in_where_an_account_can_have_it(
+    birds: Collection, note: str, name: str
+) -> None:
+    invitation = invite(birds)
+    Invitation.objects.filter(pk=invitation.pk).update(note=note)
+    form = Client().get(f"/invitations/{invitation.token}/").context["form"]
+    assert form["username"].value() == name
+
+
+def test_only_who_was_elsewhere_is_told_that_they_go_on_there() -> None:
+    make_user("alice")
+    first, later = (Client().get(f"/accounts/login/?next={page}").content.decode() for page in ("/", "/c/birds/"))
+    assert first.count('role="status"') < later.count('role="status"')
+
+
 def test_a_withdrawn_or_expired_invitation_says_so_and_lets_nobody_in(birds: Collection) -> None:
     withdrawn, expired = invite(birds), invite(birds)
     members.revoke_invitation(invitation=withdrawn)
