@@ -56,8 +56,8 @@ def _people_share(overview: CollectionOverview, costs: Costs, collection: Collec
         minutes = costs.median_seconds / 60
         hours = (ended - asked) * collection.overlap * minutes / 60
         words = ngettext(
-            "%(time)s saved beside judging all by hand, at %(minutes)s min a pair",
-            "%(time)s saved beside judging all by hand, at %(minutes)s min a pair for each of %(people)s people",
+            "%(time)s saved beside judging all by hand, at %(pace)s a pair",
+            "%(time)s saved beside judging all by hand, at %(pace)s a pair for each of %(people)s people",
             collection.overlap,
         )
         time = (
@@ -65,7 +65,12 @@ def _people_share(overview: CollectionOverview, costs: Costs, collection: Collec
             if hours >= 1
             else _("%(value)s min") % {"value": f"{hours * 60:,.0f}"}
         )
-        details.append(words % {"time": time, "minutes": f"{minutes:.1f}", "people": collection.overlap})
+        pace = (
+            _("%(value)s min") % {"value": f"{minutes:.1f}"}
+            if minutes >= 1
+            else _("%(value)s s") % {"value": f"{costs.median_seconds:.1f}"}
+        )
+        details.append(words % {"time": time, "pace": pace, "people": collection.overlap})
     share = Statistic(asked / ended, low, high, ended, None)
     return PromiseFigure(title, tenths(share.value), percent_span(share), tuple(details))
 
