@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, QueryDict
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from actions.options import ActionForm
@@ -36,6 +37,9 @@ def model_form(service: Callable[..., Any], request: HttpRequest | None = None, 
     form = form_of(service, request, choices={"provider": providers}, **options)
     if not can_store():
         del form.fields["key"]
+        variable = form.fields["api_key_env"]
+        way = _("To enter keys here instead, start the site with QUORUM_STORED_KEYS_SECRET.")
+        variable.help_text = format_lazy("{} {}", variable.help_text, way)
     for name, classes in {"more": "mono", "api_key_env": "mono"}.items():
         form.fields[name].widget.attrs |= {"class": classes, "spellcheck": "false"}
     form.fields["provider"].widget.attrs["lang"] = "en"  # Names of providers are the same in every language.
