@@ -107,6 +107,7 @@ def build_import_page(row: FileImport) -> dict[str, Any]:
     counts = [
         (str(words), *(row.report[change][part] for change in changes)) for part, words in PARTS.items() if row.report
     ]
+    counts.append((_("Runs"), row.report.get("runs", 0), 0, 0))
     return {
         "file_import": row,
         "names": names,

@@ -170,14 +170,14 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
         return _render_import(request, scope, row, form)
 
     def done(row: FileImport) -> str:
-        return reverse("file_import", args=[scope.collection.name, row.number])
+        address = reverse("file_import", args=[scope.collection.name, row.number])
+        return f"{address}?changed" if "start" in request.POST else address
 
     form = form_of(importing.correct_import, request, initial=row.options)
     if "start" in request.POST and form.is_valid():
         options = ImportOptions(**row.options | form.options.model_dump(exclude_unset=True))
         if options == ImportOptions(**row.options) and fields.items() <= list_choices(row).items():
             return control_import(request, name=scope.collection.name, file_import=file_import, act="start")
-        messages.info(request, _("Your choices changed, so the files are checked again: read the counts, then import."))
     return answer_action(request, scope, correct, form, show, done)
 
 

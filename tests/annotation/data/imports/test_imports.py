@@ -163,7 +163,9 @@ def test_import_pressed_after_a_choice_checks_again_and_then_imports_what_was_ch
     assert row.is_checked
     body = page_form(charlie, row) | {"start": ""}
     address = f"/c/birds/import/{row.number}/"
-    charlie.post(address, body | {"field-0-2": "doc_id"})
+    response = charlie.post(address, body | {"field-0-2": "doc_id"})
+    assert response["Location"] == f"{address}?changed", "where the page says why nothing was imported"
+    assert 'class="notice" role="status"' in charlie.get(response["Location"]).text
     assert "?looking" in page(charlie, row), "the lists show the columns from before until the page is loaded again"
     poll = {"path": f"{address}?looking", "headers": {"HX-Request": "true"}}
     assert "HX-Refresh" not in charlie.get(**poll)
@@ -275,6 +277,7 @@ def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -
     files = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "system A.run": ranking}
     row = bring(charlie, "birds", files)
     assert not Run.objects.exists(), "a check keeps nothing"
+    assert counts_of(page(charlie, row))["Runs"] == [1, 0, 0]
     start(charlie, row)
     assert (row.report["runs"], Run.objects.get().name, contents()[2]) == (1, "system-A", 2)
     assert Ranking.objects.get().documents == list(
