@@ -138,6 +138,13 @@ def test_the_first_model_becomes_the_default_panel(client, olga):
     assert (panel.ensemble, panel.debate) == (["one"], [])
 
 
+def test_where_no_keys_are_stored_the_form_names_what_stores_them(client, olga, settings):
+    for secrets, is_named in (([], True), (["s" * 44], False)):
+        settings.STORED_KEYS_SECRETS = secrets
+        assert ("QUORUM_STORED_KEYS_SECRET" in page(client).content.decode()) == is_named
+        assert ('name="key"' in page(client).content.decode()) == (not is_named)
+
+
 def test_a_header_of_a_model_is_in_no_entry_of_the_audit_log(client, olga):
     add(client, name="one", more='extra_headers = { "x-gateway" = "opens-it" }')
     assert JudgeVersion.objects.get(name="one").parameters["extra_headers"] == {"x-gateway": "opens-it"}

@@ -7,7 +7,7 @@ from django.test import Client
 
 from annotation.models import Assignment, Role
 from corpus.models import Item, Judgment, Label
-from tests.factories import make_collection, make_member
+from tests.factories import make_collection, make_member, make_pair
 from tests.judging_scene import make_scene
 from tests.queue_scene import signed_in as signed_in
 
@@ -44,6 +44,12 @@ def test_reading_the_page_never_claims(collection, client):
     assert "Start judging" in page.text
     assert "no-store" in page["Cache-Control"]
     assert not Assignment.objects.exists()
+
+
+def test_a_pair_without_a_debate_speaks_of_no_debaters(collection, client):
+    Item.objects.create(collection=collection, pair=make_pair(collection), reason="policy", place=0)
+    page = client.post("/c/books/judge/next/", headers=HTMX).text
+    assert 'id="debate"' in page and "Two models" not in page
 
 
 def test_the_empty_queue_is_a_calm_200(client):
