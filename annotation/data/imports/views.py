@@ -7,6 +7,7 @@ from django import forms
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -154,7 +155,7 @@ def is_key(value: str) -> bool:
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
-def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponse:
+def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponseBase:
     """Show an import: files, check, progress. A POST corrects what the files contain and checks them again.
 
     With `start` it imports, unless something was chosen since the check: then the counts are of other choices.
