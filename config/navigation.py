@@ -91,7 +91,6 @@ ADMIN = (
             Tab("benchmark", _("Leaderboard")),
             Tab("runs", _("Runs")),
             Tab("hole_fillings", _("Hole filling")),
-            Tab("gates", _("Gate")),
             Tab("qrels", _("Qrels")),
         ),
     ),

@@ -159,23 +159,25 @@ def _bound_ndcg(
     tops: Sequence[PairedTop], measure: BoundedMeasure, top: int, k: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return nDCG@k of both rankings, and the exact bounds of their difference, each (queries,)."""
-    gains = np.arange(top + 1, dtype=np.float64)
-    gains = np.exp2(gains) - 1 if measure.is_exponential else gains
+    grades = np.arange(top + 1, dtype=np.float64)
+    grade_gains = np.exp2(grades) - 1 if measure.is_exponential else grades
     discounts = np.concatenate([[0.0], dcg_discounts(k)])
     columns: list[Floats] = []
     for start in range(0, len(tops), CHUNK):
         batch = tops[start : start + CHUNK]
         counts = np.stack([paired.counts for paired in batch])
         gained = np.stack(
-            [discounts[paired.ranks] @ gains[np.maximum(paired.grades, 0)] for paired in batch]  # gains[0] is 0
+            [
+                discounts[paired.ranks] @ grade_gains[np.maximum(paired.grades, 0)] for paired in batch
+            ]  # grade_gains[0] is 0
         )
         sizes = np.array([paired.is_open.sum() for paired in batch], dtype=np.int64)
         weights = np.zeros((len(batch), int(sizes.max())))
         for row, paired in enumerate(batch):
             unjudged = discounts[paired.ranks[:, paired.is_open]]
             weights[row, : sizes[row]] = np.sort(unjudged[0] - unjudged[1])[::-1]
-        problem = (gained[:, 0] - gained[:, 1], weights, sizes, counts, gains, k)
-        values = divide_or_zero(gained, ideal_dcg(counts, gains, k)[:, None])
+        problem = (gained[:, 0] - gained[:, 1], weights, sizes, counts, grade_gains, k)
+        values = divide_or_zero(gained, ideal_dcg(counts, grade_gains, k)[:, None])
         columns.append(np.stack([values[:, 0], values[:, 1], smallest_ndcg(*problem)[0], largest_ndcg(*problem)[0]]))
     new, old, least, most = np.concatenate(columns, axis=1)
     return new, old, least, most
@@ -186,9 +188,9 @@ def _bound_precision(paired: PairedTop, relevant_from: int, k: int) -> QueryBoun
     is_returned, is_relevant = paired.ranks > 0, paired.grades >= relevant_from
     new, old = (is_returned & is_relevant).sum(axis=1) / k
     # A document of both rankings counts the same in both.
-    gains, losses = (paired.is_open & is_returned & ~is_returned[::-1]).sum(axis=1) / k
+    only_new, only_old = (paired.is_open & is_returned & ~is_returned[::-1]).sum(axis=1) / k
     mask = paired.is_open & (is_returned[0] != is_returned[1])
-    return new, old, new - old - losses, new - old + gains, mask
+    return new, old, new - old - only_old, new - old + only_new, mask
 
 
 def _bound_recall(paired: PairedTop, relevant_from: int, k: int) -> QueryBounds:
@@ -198,8 +200,8 @@ def _bound_recall(paired: PairedTop, relevant_from: int, k: int) -> QueryBounds:
     only_new, only_old = (paired.is_open & is_returned & ~is_returned[::-1]).sum(axis=1)
     in_both, relevant = (paired.is_open & is_returned.all(axis=0)).sum(), paired.counts[relevant_from:].sum()
 
-    def largest(lead: int, gains: int) -> float:
-        lead, whole = lead + gains, relevant + gains + (0 if lead + gains > 0 else in_both)
+    def largest(lead: int, added: int) -> float:
+        lead, whole = lead + added, relevant + added + (0 if lead + added > 0 else in_both)
         return float(lead / whole) if whole else 0.0
 
     lead = new_hits - old_hits

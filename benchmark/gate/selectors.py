@@ -113,7 +113,7 @@ def draw_verdict(gate: Gate) -> Chart:
     drop = gate.options["max_drop"]
     summary = _(
         "Dot: the change of the mean. Bar: its interval, with unjudged documents as not relevant, and over all ways to "
-        "judge them. Line: the limit, %(limit)s. Right of it passes, left of it fails."
+        "judge them. Line: the limit, %(limit)s; above it passes, below it fails."
     ) % {"limit": f"{-drop:g}"}
     values = {"run": gate.run.name, "against": gate.against.name}
     return draw_intervals(

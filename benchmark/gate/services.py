@@ -12,7 +12,7 @@ from benchmark.bounds.bounds import Floats
 from benchmark.bounds.differences import BoundedMeasure, Differences, compare_rankings, read_measures
 from benchmark.gate.options import GateOptions
 from benchmark.gate.summary import build_result
-from benchmark.gate.verdict import Verdict, tell_verdict
+from benchmark.gate.verdict import GateVerdict, tell_verdict
 from benchmark.hole_filling import planning
 from benchmark.hole_filling import services as hole_filling
 from benchmark.hole_filling.funnel import Funnel
@@ -159,7 +159,7 @@ def _measure(
     runs: tuple[Run, Run],
     measures: Mapping[str, BoundedMeasure],
     version: Qrels,
-) -> tuple[Verdict, dict[str, Any]]:
+) -> tuple[GateVerdict, dict[str, Any]]:
     """Compare the runs by the queries of a version; return the verdict, and the document of it without a number."""
     judged = load_judgments(version)
     queries = sorted(judged)
@@ -204,7 +204,7 @@ def _weights_of(queries: list[int]) -> Floats:
     return weights_by_count([counts.get(query) for query in queries])
 
 
-def _largest_losses(verdict: Verdict, differences: Mapping[str, Differences], queries: list[int]) -> dict[str, Any]:
+def _largest_losses(verdict: GateVerdict, differences: Mapping[str, Differences], queries: list[int]) -> dict[str, Any]:
     """Return the queries that lost most by the measure that fails, or by the first one."""
     measure = next(
         (name for name, outcome in verdict.measures.items() if outcome.verdict == "fail"), next(iter(verdict.measures))

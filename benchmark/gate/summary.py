@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from benchmark.gate.verdict import FAIL, PASS, UNJUDGED, Verdict, as_document
+from benchmark.gate.verdict import FAIL, PASS, UNJUDGED, GateVerdict, as_document
 
 Document = Mapping[str, Any]
 
 
-def build_result(verdict: Verdict) -> dict[str, Any]:
+def build_result(verdict: GateVerdict) -> dict[str, Any]:
     """Return the document of a verdict, as the command prints it; the service adds what it is about."""
     result: dict[str, Any] = {
         "verdict": verdict.verdict,
@@ -42,7 +42,7 @@ def explain_verdict(result: Document) -> str:
     sentences = []
     if few := [name for name, outcome in measures.items() if outcome["cause"] == "queries"]:
         message = _(
-            "Too few queries for %(measures)s: the interval contains the limit, and no judging would settle it."
+            "Too few queries for %(measures)s: the interval contains the limit, and no judging would decide it."
         )
         sentences.append(message % {"measures": ", ".join(few)})
     if result["cause"] == UNJUDGED:
@@ -111,7 +111,7 @@ def describe_basis(result: Document) -> str:
     if values["others"]:
         sentences.append(_("Queries of the runs without any judgment are left out: %(others)s.") % values)
     if not all(outcome["is_exact"] for outcome in result["measures"].values()):
-        sentences.append(_("The bounds of AP hold, and may be wider than judgments can reach."))
+        sentences.append(_("The bounds of AP may be wider than judgments can reach."))
     return " ".join(sentences)
 
 

@@ -56,7 +56,7 @@ class MeasureVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """The verdict by all measures; `deciding`: the unjudged pairs that decide, the most influential first."""
 
     verdict: Outcome
@@ -73,48 +73,58 @@ def tell_verdict(
     confidence: float,
     weights: Floats | None = None,
     seed: int = 0,
-) -> Verdict:
+) -> GateVerdict:
     """Return the verdict on the differences of two runs by measure.
 
     `max_drop`: the most that a mean may fall, from 0; `weights`: (queries,) on average 1, by how often each was asked.
     """
     level = (1 - confidence) * min(1.0, 2 / len(differences))
-    measures = {name: _tell_measure(values, max_drop, level, weights, seed) for name, values in differences.items()}
+    # Of each measure the change as judged, at worst and at best, beside a last column of zeros: all share their signs.
+    changes = [
+        column for values in differences.values() for column in (values.new - values.old, values.least, values.most)
+    ]
+    matrix = np.column_stack([*changes, np.zeros_like(changes[0])])
+    shares = np.ones(len(matrix)) if weights is None else weights
+    tests = Tests(matrix * shares[:, None], seed, weights)
+    measures = {
+        name: _tell_measure(values, shares, tests, 3 * position, max_drop, level)
+        for position, (name, values) in enumerate(differences.items())
+    }
     verdicts = [outcome.verdict for outcome in measures.values()]
     if FAIL in verdicts:
-        return Verdict("fail", "", measures, [], level)
+        return GateVerdict("fail", "", measures, [], level)
     if set(verdicts) == {PASS}:
-        return Verdict("pass", "", measures, [], level)
+        return GateVerdict("pass", "", measures, [], level)
     undecided = [name for name, outcome in measures.items() if outcome.cause == UNJUDGED]
     # The pairs of queries whose difference they can move far come first, for a budget that does not reach all.
     influence: dict[tuple[int, int], float] = {}
     for name in undecided:
         values = differences[name]
-        widths = values.most - values.least if weights is None else (values.most - values.least) * weights
+        widths = (values.most - values.least) * shares
         for pair, position in zip(values.deciding, values.positions, strict=True):
             influence[pair] = influence.get(pair, 0.0) + float(widths[position])
     deciding = sorted(influence, key=lambda pair: (-influence[pair], pair))
-    return Verdict("cannot_tell", "unjudged" if undecided else "queries", measures, deciding, level)
+    return GateVerdict("cannot_tell", "unjudged" if undecided else "queries", measures, deciding, level)
 
 
 def _tell_measure(
-    values: Differences, max_drop: float, level: float, weights: Floats | None, seed: int
+    values: Differences, shares: Floats, tests: Tests, first: int, max_drop: float, level: float
 ) -> MeasureVerdict:
-    """Return the verdict by one measure."""
-    columns = np.column_stack([values.new - values.old, values.least, values.most, values.new, values.old])
-    if weights is not None:
-        columns = columns * weights[:, None]
-    change, least, most, new, old = columns.mean(axis=0).tolist()
-    # Differences against a column of zeros: the test is one of two columns.
-    tests = Tests(np.column_stack([columns[:, :3], np.zeros(len(columns))]), seed, weights)
-    (low, high), (lowest, least_high), (most_low, highest) = (tests.interval(column, 3, level) for column in range(3))
+    """Return the verdict by one measure, whose three changes begin at column `first` of the tests."""
+    least, most, new, old = (
+        float((column * shares).mean()) for column in (values.least, values.most, values.new, values.old)
+    )
+    zeros = tests.values.shape[1] - 1
+    (low, high), (lowest, least_high), (most_low, highest) = (
+        tests.interval(column, zeros, level) for column in range(first, first + 3)
+    )
     limit = -max_drop - 2 * NEAR  # Intervals are wider than the test's by what rounding moves.
     verdict: Outcome = "fail" if highest < limit else "pass" if lowest >= limit else "cannot_tell"
     # Ends rise with the differences: if judging at worst does not fail it, and at best does not pass it, none does.
     is_open = least_high < limit or most_low >= limit
     cause: Cause = "" if verdict != CANNOT_TELL else "unjudged" if is_open else "queries"
     return MeasureVerdict(
-        old, new, change, low, high, max_drop, least, most, lowest, highest, values.is_exact, verdict, cause
+        old, new, new - old, low, high, max_drop, least, most, lowest, highest, values.is_exact, verdict, cause
     )
 
 

@@ -15,7 +15,7 @@ APPS = (
 )  # fmt: skip
 _LEFT = """
     alone aside asking assessments auditing booking caps care claims collapse desk drain even fairness fence
-    fetching fill fleet flight gains gates gone land lend lent letters lost making marks money numbers orderings paying
+    fetching fill fleet flight gains gone land lend lent letters lost making marks money numbers orderings paying
     phrases placing prose said safety seat settle settled settling spending spent spool standing stopped stopping take
     takeover tallies teachers telling tested tried trial trust truth waits waiting waking wakeups welcome words working
     written

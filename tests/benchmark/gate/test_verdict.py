@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.bounds.differences import Differences, compare_rankings, read_measures
-from benchmark.gate.verdict import Verdict, tell_verdict
+from benchmark.gate.verdict import GateVerdict, tell_verdict
 from benchmark.measures.arrays import dcg_discounts
 from benchmark.significance import paired
 
@@ -38,7 +38,7 @@ class World:
         """The mean change of nDCG@K under these grades."""
         return float((self.ndcg(self.new, grades) - self.ndcg(self.old, grades)).mean())
 
-    def verdict(self, max_drop: float) -> Verdict:
+    def verdict(self, max_drop: float) -> GateVerdict:
         name, queries = f"nDCG@{K}", range(len(self.grades))
         judged = {
             query: (np.flatnonzero(self.is_judged[query]), self.grades[query][self.is_judged[query]].astype(np.int16))
@@ -122,7 +122,7 @@ def differences(least: list[float], today: list[float], most: list[float]) -> Di
     return Differences(new, zeros, np.array(least), np.array(most), pairs, [query for query, _ in pairs], True)
 
 
-def outcome_of(least: float, most: float, queries: int = 20, max_drop: float = 0.01) -> Verdict:
+def outcome_of(least: float, most: float, queries: int = 20, max_drop: float = 0.01) -> GateVerdict:
     """Every query changes alike, so that the interval of a completion is a point."""
     values = differences([least] * queries, [(least + most) / 2] * queries, [most] * queries)
     return tell_verdict({"m": values}, max_drop=max_drop, confidence=CONFIDENCE)
@@ -146,7 +146,7 @@ def test_several_measures_fail_by_one_and_pass_by_all() -> None:
     by_name = {"good": differences(good, good, good), "bad": differences(bad, bad, bad)}
     by_name["open"] = differences(bad, unknown, good)
 
-    def verdict_of(*names: str) -> Verdict:
+    def verdict_of(*names: str) -> GateVerdict:
         return tell_verdict({name: by_name[name] for name in names}, max_drop=0.01, confidence=CONFIDENCE)
 
     assert verdict_of("good").verdict == "pass"
