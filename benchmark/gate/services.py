@@ -91,12 +91,12 @@ def estimate_deciding(gate: Gate, options: FillingOptions) -> Estimate | None:
 def decide_again(actor: Actor, gate: Gate) -> Gate:
     """Tell a verdict again by what has been judged since: a new row with the same options. Raises BadInput."""
     options: dict[str, Any] = {**gate.options, "run": gate.run.name, "against": gate.against.name}
-    if gate.filling is not None and (version := version_of_settled(gate.filling, actor.name)) is not None:
+    if gate.filling is not None and (version := version_so_far(gate.filling, actor.name)) is not None:
         options["qrels"] = version.number
     return decide_gate(actor, gate.collection, GateOptions.read(options))
 
 
-def version_of_settled(filling: Filling, by: str) -> Qrels | None:
+def version_so_far(filling: Filling, by: str) -> Qrels | None:
     """Return a version with what is settled of a filling, which goes on; None where nothing is settled."""
     filling = advance_filling(filling)
     if filling.after is not None:

@@ -1,5 +1,5 @@
 -- Long work of a collection that ended after a moment and after the reader's last dismissal, the newest first; points of learning curves and
--- reports that compare a version of the qrels with itself are parts of a page. Reads only.
+-- reports that compare a version of the qrels with itself are parts of a page. Of gates the newest one, if it failed. Reads only.
 SELECT kind, number, failed, ended_at FROM (
     SELECT 'import' AS kind, number, state = 'failed' AS failed, ended_at FROM annotation_fileimport
     WHERE collection_id = :collection AND (state = 'failed' OR state = 'ready' AND NOT dry_run)
@@ -20,6 +20,10 @@ SELECT kind, number, failed, ended_at FROM (
     UNION ALL
     SELECT 'comparing', number, state = 'failed', ended_at FROM annotation_comparisonjudging
     WHERE collection_id = :collection AND state IN ('ready', 'failed')
+    UNION ALL
+    SELECT 'gate', number, true, created_at FROM benchmark_gate gate
+    WHERE collection_id = :collection AND verdict = 'fail' AND NOT EXISTS (
+        SELECT FROM benchmark_gate later WHERE later.collection_id = gate.collection_id AND later.number > gate.number)
     UNION ALL
     SELECT 'campaign', number, false, finished_at FROM judges_campaign
     WHERE collection_id = :collection AND state = 'finished' AND kind = 'judging' AND policy <> 'human'

@@ -34,12 +34,14 @@ SENTENCES = {
     ("push-model", True): _("The push of model %(number)s to the hub failed."),
     ("comparing", False): _("Comparisons by judges %(number)s are finished."),
     ("comparing", True): _("Comparisons by judges %(number)s failed."),
+    ("gate", True): _("Gate %(number)s failed."),
     ("campaign", False): _("Campaign %(number)s is finished."),
 }
 PAGES = {
     "import": "file_import",
     "training": "training_job",
     "report": "report",
+    "gate": "gate",
     "comparing": "comparison_judging",
     "push-dataset": "push_export",
     "push-model": "push_model",

@@ -15,13 +15,14 @@ from annotation.models import Assignment, Membership, Role
 from annotation.models.imports import FileImport
 from annotation.models.inbox import InboxReader
 from annotation.models.snapshots import Snapshot
-from benchmark.models import Qrels, Report
+from benchmark.models import Gate, Qrels, Report
 from corpus.models import Collection, Item
 from jobs.models import BackgroundJob
 from judges.models import Campaign, Work
 from tests.admin_site import audited
 from tests.evidence import make_campaign, make_label
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
+from tests.site.test_numbers import make_gate
 from training.models import CurvePoint, Job, LearningCurve
 
 pytestmark = pytest.mark.django_db
@@ -98,6 +99,15 @@ def test_what_ended_is_counted_told_once_and_listed_until_it_is_cleared(
     until = re.search(r'name="until" value="([^"]+)"', page)[1]
     assert client.post("/c/books/inbox/seen/", {"until": until}).status_code == 302
     assert sentence not in client.get("/c/books/").text and count(poll(client)) == 0
+
+
+def test_the_newest_gate_is_listed_if_it_failed(charlie: Membership, client: Client) -> None:
+    make_gate(charlie)
+    assert count(poll(client)) == 0
+    Gate.objects.update(verdict=Gate.Verdict.FAIL, created_at=timezone.now())
+    assert count(poll(client)) == 1 and 'href="/c/books/benchmark/gate/1/"' in client.get("/c/books/").text
+    make_gate(charlie)
+    assert count(poll(client)) == 0
 
 
 def test_the_page_that_shows_how_work_ended_gets_no_notice_of_it(books: Collection, client: Client) -> None:
