@@ -9,6 +9,8 @@ from annotation.exports.ratings.scales import describe_ratings
 
 DEPTH = 10  # Results of a query that `_rank_eval` measures.
 METRIC = {"dcg": {"k": DEPTH, "normalize": True}}
+# Limits of the Workbench in characters (TextValidationUtil of its plugin, as of OpenSearch 3.9).
+LONGEST_NAME, LONGEST_DESCRIPTION = 50, 250
 TEMPLATE = "query"  # Id of the template in the body of `_rank_eval`.
 
 
@@ -46,10 +48,12 @@ def _open(values: Mapping[str, Any], name: str) -> str:
 def describe_judgments(collection: str, ratings: Mapping[int, float]) -> JsonDocument:
     """Return the body of PUT _plugins/_search_relevance/judgments (OpenSearch's Search Relevance Workbench).
 
-    Its description has the ratings by grade, by which an import maps them back.
+    Its description has the ratings by grade, by which an import maps them back, unless they are too many.
     """
-    description = f"Labels of {collection}, exported from Quorum; rating of each grade: {describe_ratings(ratings)}"
-    values = {"name": collection, "description": description, "type": "IMPORT_JUDGMENT"}
+    description = f"Exported from Quorum; rating of each grade: {describe_ratings(ratings)}"
+    if len(description) > LONGEST_DESCRIPTION:
+        description = "Exported from Quorum"
+    values = {"name": collection[:LONGEST_NAME], "description": description, "type": "IMPORT_JUDGMENT"}
 
     def describe(pairs: Sequence[RatedPair]) -> str:
         # Ratings are texts, which all versions accept; numbers stop versions before 3.3.

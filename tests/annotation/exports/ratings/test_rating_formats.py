@@ -39,11 +39,12 @@ def a_list(items: dict[str, Any]) -> dict[str, Any]:
 
 
 # https://docs.opensearch.org/3.9/search-plugins/search-relevance/judgments/, "Importing judgments", OpenSearch 3.9:
-# name, description, type, judgmentRatings; its example has ratings as texts of floating-point numbers.
+# name, description, type, judgmentRatings; its example has ratings as texts of floating-point numbers. The lengths, and
+# texts without quotes, backslashes and angle brackets: TextValidationUtil of opensearch-project/search-relevance.
 SRW = an_object(
     {
-        "name": TEXT,
-        "description": {"type": "string"},
+        "name": {"type": "string", "pattern": r'^[^"\\<>]{1,50}$'},
+        "description": {"type": "string", "pattern": r'^[^"\\<>]{1,250}$'},
         "type": {"const": "IMPORT_JUDGMENT"},
         "judgmentRatings": a_list(
             an_object(
@@ -258,7 +259,7 @@ def test_ranklib_has_a_line_for_each_label_and_the_manifest_the_queries(shop: Co
 @pytest.mark.parametrize(
     ("name", "scale"),
     [("srw", ""), ("srw", "0=0,1=0.33,2=0.67,3=1"), ("srw", "0=0,1=0.1,2=0.5,3=0.9"), ("srw", "0=0,1=1,2=2,3=3"),
-     ("rank-eval", "")],
+     ("rank-eval", ""), ("quepid", "")],
 )  # fmt: skip
 def test_an_export_comes_back_into_a_collection_with_the_queries(
     shop: Collection, tmp_path: Path, name: str, scale: str
@@ -279,6 +280,17 @@ def test_the_highest_and_lowest_ratings_alone_come_back_as_what_they_were(shop: 
     make_empty(tmp_path)
     import_files("back", tmp_path / "out" / "judgments.json")
     assert set(grades_of("back").values()) == {0, 3}
+
+
+def test_a_long_name_and_a_long_scale_stay_within_the_workbenchs_limits(tmp_path: Path) -> None:
+    wide = make_collection("w" * 60, grades=50)
+    pair = make_pair(wide, make_query(wide, "tea", external_id="q1"), make_document(wide, external_id="a"))
+    make_label(pair, 17)
+    body = json.loads(export(wide, "srw", tmp_path / "out")[0])
+    jsonschema.validate(body, SRW)
+    Label.objects.all().delete()
+    import_files(wide.name, tmp_path / "out" / "judgments.json")
+    assert Judgment.objects.get().grade == 17
 
 
 def test_queries_with_one_text_are_one_query_and_what_they_label_differently_is_left_out(
