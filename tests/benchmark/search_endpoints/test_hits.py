@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import jmespath
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from benchmark.search_endpoints.hits import HitMapping, describe_shape
+from benchmark.search_endpoints.hits import FieldPath, HitMapping, compile_path, describe_shape
 from corpus.errors import BadOption
 
 SETTINGS: dict[str, Any] = {"hits": "results[]", "id": "id", "title": "name", "text": ["name", "body"], "score": "s"}
@@ -75,3 +78,17 @@ def test_the_shape_of_an_answer_has_names_and_no_values() -> None:
     shape = describe_shape({"took": 3, "results": [{"id": "secret"}], "more": None})
     assert "secret" not in str(shape)
     assert list(shape) == ["took", "results", "more"]
+
+
+VALUES = st.recursive(
+    st.none() | st.integers() | st.text(max_size=2),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner) | st.lists(inner, max_size=2),
+)
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), VALUES)
+def test_a_path_of_plain_fields_is_read_as_jmespath_reads_it(names: list[str], value: Any) -> None:
+    expression = ".".join(names)
+    path = compile_path("id", expression)
+    assert isinstance(path, FieldPath)
+    assert path.search(value) == jmespath.search(expression, value)
