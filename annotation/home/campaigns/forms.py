@@ -3,7 +3,7 @@
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from actions.options import ActionForm
 from annotation.quality.panels.applying import chosen_name, offered_panels
@@ -42,10 +42,23 @@ class WriteForm(forms.Form):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline").order_by("name")
-        names = [(row.name, f"{row.name} ({row.model})") for row in rows]
+        names = [(row.name, row.name if row.name == row.model else f"{row.name} ({row.model})") for row in rows]
         measurers = [*names, ("offline-measurer", _("offline-measurer (counts words)"))]
         self.fields["writer"].choices = [*names, ("offline-writer", _("offline-writer (copies sentences)"))]  # type: ignore[attr-defined]
         self.fields["measure"].choices = [("", _("Rules only")), *measurers]  # type: ignore[attr-defined]
+
+
+def _describe_panel(name: str, panel: Panel) -> str:
+    """Return a panel's name with the numbers of its debaters, if it has any, and of its judges."""
+    counts = {"row": name, "debate": len(panel.debate), "ensemble": len(panel.ensemble)}
+    if not panel.debate:
+        return ngettext("%(row)s (%(ensemble)s judge)", "%(row)s (%(ensemble)s judges)", counts["ensemble"]) % counts
+    words = ngettext(
+        "%(row)s (%(debate)s debaters, %(ensemble)s judge)",
+        "%(row)s (%(debate)s debaters, %(ensemble)s judges)",
+        counts["ensemble"],
+    )
+    return words % counts
 
 
 class StartForm(ActionForm):
@@ -56,11 +69,7 @@ class StartForm(ActionForm):
         if not Panel.objects.exists():
             ensure_offline()
         panels = {panel.name: panel for panel in offered_panels(collection)}
-        words = _("%(row)s (%(debate)s debaters, %(ensemble)s judges)")
-        titles = [
-            (name, words % {"row": name, "debate": len(panel.debate), "ensemble": len(panel.ensemble)})
-            for name, panel in panels.items()
-        ]
+        titles = [(name, _describe_panel(name, panel)) for name, panel in panels.items()]
         judges = [(name, name) for name in judges_that_vote()]
         panel = panels.get(chosen_name(collection)) or next(iter(panels.values()))
         super().__init__(

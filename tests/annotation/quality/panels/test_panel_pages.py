@@ -138,6 +138,8 @@ def test_an_admin_makes_it_the_panel_of_the_collection_and_of_nothing_else(clien
     assert Panel.objects.get(is_default=True).name == "offline", "the site's default is the owners' to change"
     form = client.get("/c/books/campaigns/").content.decode()
     assert re.search(r'<option value="books:chosen" selected>books:chosen \(2 debaters, 5 judges\)', form)
+    Panel.objects.create(name="solo", ensemble=FIVE[:1])
+    assert "solo (1 judge)<" in client.get("/c/books/campaigns/").content.decode(), "it has no debaters"
 
 
 def test_an_owner_may_make_it_the_default_and_a_second_choice_replaces_the_first(client, books):
