@@ -73,7 +73,12 @@ def compare_assessors(
     summary = " ".join([sentence, *describe_copies(report)])
     return {
         **names,
-        "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],
+        # Of two grades, every weighting gives the same kappa.
+        "measures": [
+            (_(label), getattr(measured, name))
+            for name, label in MEASURES.items()
+            if size > 2 or name not in ("kappa_linear", "kappa_quadratic")
+        ],
         "grades": grades,
         "rows": _build_rows(filters, counts, grades, kind, suffix),
         "summary": summary,

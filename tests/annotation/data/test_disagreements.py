@@ -51,3 +51,6 @@ def test_a_couples_kappa_has_the_interval_of_the_quality_page(books: Collection,
     report = client.get("/c/books/quality/").context["report"]
     two = client.get("/c/books/agreement/two/?a=bob&b=alice&cell=disagree").context["two"]
     assert dict(two["measures"])["Cohen's kappa"] == report.measures.pairwise[0].kappa
+    assert len(two["measures"]) == 4
+    two = client.get("/c/books/agreement/two/?a=bob&b=alice&cell=disagree:1").context["two"]
+    assert len(two["measures"]) == 2, "of two grades every weighting gives the same kappa"
