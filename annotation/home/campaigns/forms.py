@@ -50,13 +50,14 @@ class WriteForm(forms.Form):
 
 def _describe_panel(name: str, panel: Panel) -> str:
     """Return a panel's name with the numbers of its debaters, if it has any, and of its judges."""
-    counts = {"row": name, "debate": len(panel.debate), "ensemble": len(panel.ensemble)}
+    judges = len(panel.ensemble)
+    counts = {"row": name, "debate": len(panel.debate), "ensemble": judges}
     if not panel.debate:
-        return ngettext("%(row)s (%(ensemble)s judge)", "%(row)s (%(ensemble)s judges)", counts["ensemble"]) % counts
+        return ngettext("%(row)s (%(ensemble)s judge)", "%(row)s (%(ensemble)s judges)", judges) % counts
     words = ngettext(
         "%(row)s (%(debate)s debaters, %(ensemble)s judge)",
         "%(row)s (%(debate)s debaters, %(ensemble)s judges)",
-        counts["ensemble"],
+        judges,
     )
     return words % counts
 
