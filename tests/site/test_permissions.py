@@ -315,6 +315,7 @@ class World:
             "<int:number>": self.qrels.number,
             "<int:suite>": self.suite.pk,
             "<int:endpoint>": self.endpoint.pk,
+            "<str:endpoint>": self.endpoint.name,
             "<slug:engine>": "http",
             "<int:file_import>": self.file_import.number,
             "<int:upload>": self.upload.pk,
