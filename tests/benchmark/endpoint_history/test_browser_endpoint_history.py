@@ -1,0 +1,78 @@
+"""From a collection of queries alone to its first judgments, in a real browser: your search, its page, two clicks."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from annotation.models import Role
+from benchmark.models import Filling, Run
+from benchmark.report.leaderboard import load_leaderboard
+from corpus.models import Document, Item
+from tests.factories import make_collection, make_endpoint, make_member, make_query
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
+from tests.rankings import work_on
+from tests.shop_search import product, shop_search
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+HERE = "/c/shop/benchmark/"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", EACH_LOOK)
+def test_from_queries_alone_to_what_is_new(
+    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", settings, look: str
+) -> None:
+    collection = make_collection("shop")
+    charlie = make_member(collection, "charlie", Role.ADMIN)
+    for name, text in (("q1", "red shoes"), ("q2", "rain coat")):
+        make_query(collection, text, external_id=name)
+    page = new_page(user=charlie.user, **LOOKS[look])
+
+    def check() -> None:
+        assert violations(page) == [] and not page.evaluate(SIDEWAYS), page.url
+
+    page.goto(f"{HERE}runs/make/?type=search")
+    assert page.locator("#lacks").is_visible() and page.locator("main button.primary").is_disabled()
+    with shop_search() as engine:
+        settings.SEARCH_HOSTS = frozenset({f"127.0.0.1:{engine.port}"})
+        make_endpoint(**engine.settings)
+        page.goto(f"{HERE}runs/make/")
+        page.select_option("#type", "search")
+        page.locator("#id_endpoint").wait_for()
+        assert page.input_value("#id_depth") == "20"
+        page.fill("#id_depth", "3")
+        check()
+        page.locator("#make form button.primary").click()
+        page.wait_for_url("**/runs/*/")
+        first = work_on(Run.objects.get())
+        page.goto(f"{HERE}search/shop/")
+        check()
+        page.locator("form:has([name=runs]) [name=policy]").select_option("people")
+        page.locator("form:has([name=runs]) button.primary").click()
+        check()
+        page.locator("[name=confirm]").click()
+        page.wait_for_url("**/hole-filling/*/")
+        assert Item.objects.count() == 6 and Filling.objects.get().runs.get() == first
+        engine.answers = {"red shoes": [product(1, "Newly in stock."), product(2)]}
+        page.goto(f"{HERE}search/shop/")
+        page.locator("header a[href*='type=search']").click()
+        page.locator("#make form button.primary").click()
+        page.wait_for_url("**/runs/*/")
+        second = work_on(Run.objects.exclude(pk=first.pk).get())
+    assert second.name == f"{first.name}-2" and Document.objects.filter(text="Newly in stock.").exists()
+    page.locator("a[href$='/search/shop/']").first.click()
+    page.wait_for_url("**/search/shop/")
+    assert page.locator("main tbody tr").count() == 2
+    page.locator("form:has([name=endpoint]) button").click()
+    page.wait_for_url("**/search/shop/")
+    state = load_leaderboard(collection)
+    assert state.stored is not None and state.stored.is_ready and not state.is_missing
+    assert page.locator("#compare-h").is_visible() and page.locator("figure.chart").count() == 1
+    page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
+    check()
