@@ -22,6 +22,7 @@ from benchmark.models import Filling, Gate, Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report.inputs import load_judgments
 from benchmark.report.reports import SEED
+from benchmark.report.weighting import counts_of, no_counts
 from benchmark.runs import rankings
 from benchmark.runs.builders import ready_run
 from benchmark.significance.query_weights import weights_by_count
@@ -176,7 +177,7 @@ def _measure(
         differences,
         max_drop=options.max_drop,
         confidence=options.confidence,
-        weights=_weights_of(queries) if options.weighted else None,
+        weights=_weights_of(collection, queries) if options.weighted else None,
         seed=SEED,
     )
     longest = max((len(documents) for ranking in (new, old) for documents in ranking.values()), default=0)
@@ -198,9 +199,11 @@ def _measure(
     return verdict, result
 
 
-def _weights_of(queries: list[int]) -> Floats:
-    """Return the queries' weights by how often they were asked, on average 1."""
-    counts = dict(Query.objects.filter(pk__in=queries, metadata__has_key="count").values_list("pk", "metadata__count"))
+def _weights_of(collection: Collection, queries: list[int]) -> Floats:
+    """Return the queries' weights by how often they were asked, on average 1. Raises BadOption without any count."""
+    counts = counts_of(collection)
+    if not counts:
+        raise BadOption("weighted", no_counts(collection))
     return weights_by_count([counts.get(query) for query in queries])
 
 

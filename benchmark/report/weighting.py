@@ -28,9 +28,14 @@ def counts_mark(collection: Collection) -> str:
     """Return a text that identifies the counts of all queries. Raises BadOption where no query has one."""
     (mark,) = fetch_row(MARK, collection=collection.pk)
     if not mark:
-        message = _("No query of %(collection)s has a count: import a query log with counts first.")
-        raise BadOption("weights", message % {"collection": collection.name})
+        raise BadOption("weights", no_counts(collection))
     return str(mark)
+
+
+def no_counts(collection: Collection) -> str:
+    """Return the sentence for a collection whose means cannot be weighted."""
+    message = _("No query of %(collection)s has a count: import a query log with counts first.")
+    return message % {"collection": collection.name}
 
 
 def counts_of(collection: Collection) -> dict[int, float]:
