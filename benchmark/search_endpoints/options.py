@@ -21,7 +21,11 @@ from corpus.url_fetch.addresses import PORTS, bracket_host, check_url, is_number
 from corpus.url_fetch.problems import NoPage
 
 # Headers whose values are secrets, by which they are recognised where somebody enters one as a plain header.
-CREDENTIALS = re.compile(r"(?i)authorization|cookie|token|secret|password|(api|access|admin|auth)[-_]?key$")
+CREDENTIALS = re.compile(
+    r"(?i)(.*[-_])?(authorization|cookie|token|secret|password|key[-_]?id|(api|access|admin|auth|secret)[-_]?key)"
+)
+# Names of values that a path or a body has as they are: `?api_key=abc`, `"api_key": "abc"`.
+_VALUE_NAMES = re.compile(r"""[?&]([^=&{}]+)=(?!\{\{)|"([^"]+)"\s*:\s*"(?!\{\{)""")
 RESERVED = ("query", "words", "k", "index")  # Names that a request gives values to by itself.
 MOST_WORDS = 50  # Of a query, as the value `words` of a template.
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -216,6 +220,11 @@ class EndpointOptions(Options):
         body = "template" if self.template else "body" if self.kind == "http" else "path"
         if names := sorted(self.parameters.keys() & {*RESERVED}):
             raise BadOption("parameters", gettext("%(name)s is set for each request.") % {"name": names[0]})
+        for name in self.parameters:
+            _refuse_key("parameters", name)
+        for name, text in (("path", values["path"]), (body, values["body"])):
+            for in_path, in_body in _VALUE_NAMES.findall(text):
+                _refuse_key(name, in_path or in_body)
         if not values["path"].startswith("/") or re.search(r"[\s#]", values["path"]):
             raise BadOption("path", gettext("Begin the path with a slash, and leave out spaces and #."))
         if values["method"] == "GET" and values["body"]:
@@ -243,9 +252,7 @@ class EndpointOptions(Options):
                     words = gettext("“%(name)s” is not a header name with a value of plain letters.")
                     raise BadOption(option_name, words % {"name": header})
         for header in values["headers"]:
-            if CREDENTIALS.search(header):
-                words = gettext("%(name)s is a key. Name an environment variable in header_env instead.")
-                raise BadOption("headers", words % {"name": header})
+            _refuse_key("headers", header)
             if header.lower() in ("host", "content-length", "transfer-encoding", "connection"):
                 raise BadOption("headers", gettext("%(name)s is set for each request.") % {"name": header})
         variables = {name: values[name] for name in ("user_env", "password_env", "bearer_env", "api_key_env")}
@@ -270,6 +277,13 @@ class EndpointOptions(Options):
         headers += ["header_env"] if any(header.lower() == "authorization" for header in self.header_env) else []
         if len(headers) > 1:
             raise BadOption(headers[-1], gettext("Use only one of %(names)s.") % {"names": ", ".join(headers)})
+
+
+def _refuse_key(option: str, name: str) -> None:
+    """Raise BadOption for the name of a value that is a key: keys are not stored."""
+    if CREDENTIALS.fullmatch(name):
+        words = gettext("%(name)s is a key. Name an environment variable in header_env instead.")
+        raise BadOption(option, words % {"name": name})
 
 
 def request_values(settings: Mapping[str, Any], query: str, k: int) -> dict[str, Any]:
