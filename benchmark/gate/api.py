@@ -31,7 +31,7 @@ class GateOut(Schema):
     deciding_pairs: int = Field(description="Number of unjudged pairs that decide; 0 unless they do.")
     qrels: int = Field(description="Number of the version of the qrels.")
     confidence: float
-    weighted: bool
+    weights: str = Field(description="plain, or counts: weighted by the query log's counts.")
     losses: dict[str, Any] = Field(description="Queries that lost most by a measure.")
     filling: int | None = Field(description="Number of the hole filling that judges what decides; null: none.")
     created_at: datetime

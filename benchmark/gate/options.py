@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import model_validator
 
 from actions.options import Options, option
+from benchmark.report.options import WEIGHTS, Weights
 from corpus.errors import BadOption
 from judges.campaigns.options import Money
 
@@ -24,7 +25,7 @@ class GateOptions(Options):
     )
     max_drop: float = option(_("Largest drop"), _("How far the mean of a measure may fall."), default=0.01, ge=0, le=1)
     confidence: float = option(_("Confidence"), _("Of the intervals."), default=0.95, ge=0.5, le=0.999)
-    weighted: bool = option(_("Weigh queries by their counts"), default=False)
+    weights: Weights = option(_("Means over queries"), default="plain", choices=WEIGHTS)
     qrels: int | None = option(
         _("Qrels"), _("Number of the version to measure by. Empty: the newest."), default=None, ge=1, lt=1 << 31
     )

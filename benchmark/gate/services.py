@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from actions.services import Actor, action
-from benchmark.bounds.bounds import Floats
 from benchmark.bounds.differences import BoundedMeasure, Differences, compare_rankings, read_measures
 from benchmark.gate.options import GateOptions
 from benchmark.gate.summary import build_result
@@ -22,7 +21,7 @@ from benchmark.models import Filling, Gate, Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report.inputs import load_judgments
 from benchmark.report.reports import SEED
-from benchmark.report.weighting import counts_of, no_counts
+from benchmark.report.weighting import COUNTS, counts_of, no_counts
 from benchmark.runs import rankings
 from benchmark.runs.builders import ready_run
 from benchmark.significance.query_weights import weights_by_count
@@ -173,11 +172,14 @@ def _measure(
         name: compare_rankings(measure, new, old, judged, queries, collection.grades)
         for name, measure in measures.items()
     }
+    counts = counts_of(collection) if options.weights == COUNTS else None
+    if counts == {}:
+        raise BadOption("weights", no_counts(collection))
     verdict = tell_verdict(
         differences,
         max_drop=options.max_drop,
         confidence=options.confidence,
-        weights=_weights_of(collection, queries) if options.weighted else None,
+        weights=None if counts is None else weights_by_count([counts.get(query) for query in queries]),
         seed=SEED,
     )
     longest = max((len(documents) for ranking in (new, old) for documents in ranking.values()), default=0)
@@ -193,18 +195,11 @@ def _measure(
         "qrels": version.number,
         "depth": max(depth or longest for depth in depths),
         "confidence": options.confidence,
-        "weighted": options.weighted,
+        "weights": options.weights,
+        "without_count": 0 if counts is None else sum(query not in counts for query in queries),
         "losses": _largest_losses(verdict, differences, queries),
     }
     return verdict, result
-
-
-def _weights_of(collection: Collection, queries: list[int]) -> Floats:
-    """Return the queries' weights by how often they were asked, on average 1. Raises BadOption without any count."""
-    counts = counts_of(collection)
-    if not counts:
-        raise BadOption("weighted", no_counts(collection))
-    return weights_by_count([counts.get(query) for query in queries])
 
 
 def _largest_losses(verdict: GateVerdict, differences: Mapping[str, Differences], queries: list[int]) -> dict[str, Any]:

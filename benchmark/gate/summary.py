@@ -102,8 +102,9 @@ def describe_basis(result: Document) -> str:
     sentences = [
         _("%(queries)s queries of qrels %(number)s; largest drop %(drop)s; intervals at %(confidence)s.") % values
     ]
-    if result["weighted"]:
-        sentences.append(_("Queries weigh as often as they were asked."))
+    if result["weights"] != "plain":
+        message = _("Queries weigh as often as the query log counts them; %(without)s without a count weigh 1.")
+        sentences.append(message % {"without": f"{result['without_count']:,}"})
     if values["new"] or values["old"]:
         sentences.append(
             _("Queries without documents count 0: %(new)s of the new run, %(old)s of the old one.") % values

@@ -8,6 +8,7 @@ from django.utils.translation import pgettext_lazy
 from actions.options import Options, option
 
 Weights = Literal["plain", "counts"]
+WEIGHTS = {"plain": _("Each query alike"), "counts": _("Weighted by the query log's counts")}
 
 
 class ReportOptions(Options):
@@ -36,5 +37,5 @@ class ReportOptions(Options):
         _("Means over queries"),
         _("For a sample drawn in proportion to the counts (pptss), the plain mean stands for the traffic."),
         default="plain",
-        choices={"plain": _("Each query alike"), "counts": _("Weighted by the query log's counts")},
+        choices=WEIGHTS,
     )

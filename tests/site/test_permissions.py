@@ -146,10 +146,10 @@ def gate_of(run: Run, qrels: Qrels) -> Gate:
         "verdict": "cannot_tell", "cause": "unjudged", "reason": "Judge.", "run": run.name, "against": run.name,
         "measures": {"P@1": {**outcome, "verdict": "cannot_tell", "cause": "unjudged"}}, "order": ["P@1"],
         "queries": 1, "deciding_pairs": 1, "missing": {"run": 0, "against": 0}, "unmeasured": 0, "level": 0.05,
-        "qrels": qrels.number, "depth": 1, "confidence": 0.95, "weighted": False,
+        "qrels": qrels.number, "depth": 1, "confidence": 0.95, "weights": "plain", "without_count": 0,
         "losses": {"measure": "P@1", "queries": []},
     }  # fmt: skip
-    options = {"measures": "P@1", "max_drop": 0.01, "confidence": 0.95, "weighted": False, "qrels": None}
+    options = {"measures": "P@1", "max_drop": 0.01, "confidence": 0.95, "weights": "plain", "qrels": None}
     about = {"verdict": "cannot_tell", "options": options, "result": result}
     gate = Gate.objects.create(collection=run.collection, run=run, against=run, **about)
     gate.refresh_from_db()

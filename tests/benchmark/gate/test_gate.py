@@ -16,7 +16,7 @@ from benchmark.gate.options import GateOptions
 from benchmark.gate.summary import as_junit, as_markdown
 from benchmark.models import Gate, Qrels
 from corpus.errors import BadInput, BadOption
-from corpus.models import Collection, Label, Pair
+from corpus.models import Collection, Label, Pair, Query
 from tests.conftest import Manage
 from tests.rankings import make_run, make_texts
 
@@ -97,6 +97,17 @@ def test_what_is_wrong_is_refused_by_its_option_and_nothing_is_written(
         decide(books, **{"run": "same", **values})
     assert [name for name, _sentence in refused.value.problems] == [option]
     assert not Gate.objects.exists() and not AuditEntry.objects.exists() and not Qrels.objects.exists()
+
+
+def test_means_are_weighted_by_the_counts_of_a_query_log(books: Collection) -> None:
+    with pytest.raises(BadOption):
+        decide(books, "same", weights="counts")
+    # The new run lost the only query that is asked often.
+    make_run(books, "worse", {query: RANKED["bad" if query == "q0" else "old"] for query in QUERIES})
+    Query.objects.filter(external_id="q0").update(metadata={"count": 1000})
+    plain, weighted = (decide(books, "worse", weights=weights).result for weights in ("plain", "counts"))
+    changes = [result["measures"]["nDCG@3"]["change"] for result in (plain, weighted)]
+    assert changes == pytest.approx([-0.5 / 12, -0.5 * 1000 / 1011]) and weighted["without_count"] == 11
 
 
 def test_without_any_judgment_there_is_no_verdict(books: Collection) -> None:

@@ -21,7 +21,14 @@ from tests.factories import client_of, make_member
 
 pytestmark = pytest.mark.django_db
 HOME = "/c/books/benchmark/gate/"
-FORM = {"run": "open", "against": "old", "measures": "nDCG@3", "max_drop": "0.01", "confidence": "0.95", "qrels": ""}
+FORM = {
+    "run": "open",
+    "against": "old",
+    "measures": "nDCG@3",
+    "max_drop": "0.01",
+    "confidence": "0.95",
+    "weights": "plain",
+}
 
 
 @pytest.fixture

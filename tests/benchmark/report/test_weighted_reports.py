@@ -112,8 +112,8 @@ def test_commands_and_programs_choose_the_weights(client: Client, tmp_path: Path
     refused = call("report", name, "--weights", "counts")
     assert refused.code == 2 and refused.err.startswith("--weights: ")
     options = ("--run", "one", "--against", "two", "--measures", "nDCG@2", "--max-drop", 0.01)
-    refused = call("gate", name, *options, "--weighted")
-    assert refused.code == 2 and refused.err.startswith("--weighted: "), "a gate as well"
+    refused = call("gate", name, *options, "--weights", "counts")
+    assert refused.code == 2 and refused.err.startswith("--weights: "), "a gate as well"
     counted(world, 3, 1)
     finished = call("report", name, "--weights", "counts", "--k", 2, "--out", tmp_path)
     assert finished.code == 0 and "weighted by the query log's counts" in finished.out, finished.err
