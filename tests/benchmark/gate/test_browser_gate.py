@@ -33,6 +33,7 @@ def test_a_verdict_is_told_and_what_decides_is_judged(
         page.set_viewport_size(size)
 
     page.goto(f"{live_site}/c/books/benchmark/gate/")
+    page.locator("#id_against").select_option("old")
     page.locator("#id_measures").fill("nDCG@3 P@1")
     look_at("form")
     page.get_by_role("button", name="Compare").click()
