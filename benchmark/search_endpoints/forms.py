@@ -36,6 +36,16 @@ PLAIN_GROUPS: tuple[tuple[Promise, tuple[str, ...]], ...] = (
 )
 KNOWN_FIELDS = tuple(name for _title, names in KNOWN_GROUPS for name in names)
 PLAIN_FIELDS = tuple(name for _title, names in PLAIN_GROUPS for name in names)
+# What the form of an engine that is not known shows as an example.
+EXAMPLES = {
+    "path": "/search",
+    "body": '{"q": "{{query}}", "n": {{k}}}',
+    "hits": "results[]",
+    "id": "id",
+    "title": "name",
+    "text": ["name", "description"],
+    "score": "score",
+}
 CODE = ("template", "body", "path", "parameters", "base_url", "index", *MAPPING, *SIGN_IN, "headers")
 
 
@@ -61,12 +71,14 @@ def endpoint_form(
     fixed = {"kind": kind.name, **options.pop("fixed", {})}
     form = form_of(service, request, only=only, fixed=fixed, **options)
     own = kind.settings.model_dump(mode="json")
-    placeholders = {**own, "base_url": kind.base_url, "template": kind.settings.body}
+    placeholders = {**own, "base_url": kind.base_url, "template": kind.settings.body, **(EXAMPLES if is_plain else {})}
     for name, field in form.fields.items():
         if name in CODE:
             field.widget.attrs |= {"class": "mono", "spellcheck": "false", "autocomplete": "off", "dir": "ltr"}
         if (example := to_lines(placeholders.get(name))) and name != "method":
             field.widget.attrs["placeholder"] = example.strip()
+    if is_plain:
+        form.fields["method"].initial = kind.settings.method
     for name in kind.needs:
         if name in form.fields:
             form.fields[name].required = True
