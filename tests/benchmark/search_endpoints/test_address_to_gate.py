@@ -2,20 +2,26 @@
 
 import csv
 import json
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmark.models import Gate, Run
+from config.env import ROOT
 from corpus.models import Collection, Document, Label, Query
+from jobs.processes import spawn_child, stop_children
+from jobs.workers import live_workers
+from judges.workers import worker_pool
 from tests.called import call
-from tests.engine_parts import _standing_worker, make_panel, worker
+from tests.engine_parts import FAST, make_panel
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.shop_search import ShopSearch, product, shop_search
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-__all__ = ["_standing_worker", "worker"]
 LINES, SAMPLE, DEPTH = 10_000, 200, 20
 WANTED = "This is the very thing that was looked for."
 
@@ -47,8 +53,18 @@ def write_endpoints(path: Path, **engines: ShopSearch) -> None:
     path.write_text("\n\n".join(tables))
 
 
+def start_worker(environment: dict[str, str]) -> "subprocess.Popen[str]":
+    """A worker that may ask these engines and has the keys of the judges."""
+    command = worker_pool.worker_command(2, "shop")
+    return spawn_child(command, environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+
+
 def test_from_an_engines_address_to_a_gate(
-    worker: object, model_server: LocalModels, tmp_path: Path, settings: Any
+    instance: dict[str, str],
+    model_server: LocalModels,
+    tmp_path: Path,
+    settings: Any,
+    request: pytest.FixtureRequest,
 ) -> None:
     def run(*arguments: object, code: int = 0) -> Any:
         done = call(*arguments, "--json")
@@ -62,6 +78,9 @@ def test_from_an_engines_address_to_a_gate(
         stock(engine, queries, rank=1)
         stock(candidate, queries, rank=DEPTH)
         settings.SEARCH_HOSTS = frozenset(f"127.0.0.1:{each.port}" for each in (engine, candidate))
+        hosts = {"QUORUM_SEARCH_HOSTS": ",".join(settings.SEARCH_HOSTS)}
+        request.addfinalizer(partial(stop_children, [start_worker({**instance, **FAST, **hosts})]))
+        until(lambda: bool(live_workers()))
         write_endpoints(tmp_path / "shop.toml", shop=engine, candidate=candidate)
         run("search_endpoints", "add", tmp_path / "shop.toml")
         tested = run("search_endpoints", "test", "shop", "--query", queries[0])
