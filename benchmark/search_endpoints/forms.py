@@ -72,6 +72,8 @@ def endpoint_form(
     form = form_of(service, request, only=only, fixed=fixed, **options)
     own = kind.settings.model_dump(mode="json")
     placeholders = {**own, "base_url": kind.base_url, "template": kind.settings.body, **(EXAMPLES if is_plain else {})}
+    needed = [name for name in kind.needs if name not in form.fields]
+    placeholders["parameters"] = {**own["parameters"], **dict.fromkeys(needed, "...")}
     for name, field in form.fields.items():
         if name in CODE:
             field.widget.attrs |= {"class": "mono", "spellcheck": "false", "autocomplete": "off", "dir": "ltr"}
@@ -91,7 +93,8 @@ def field_groups(form: ActionForm, kind: EndpointKind) -> list[FieldGroup]:
     groups = []
     for number, (title, names) in enumerate(PLAIN_GROUPS if is_plain else KNOWN_GROUPS):
         fields = [form[name] for name in names if name in form.fields]
-        is_open = number < (3 if is_plain else 1) or any(field.errors for field in fields)
+        needs_parameter = "parameters" in names and any(name not in form.fields for name in kind.needs)
+        is_open = number < (3 if is_plain else 1) or needs_parameter or any(field.errors for field in fields)
         groups.append(FieldGroup(title, fields, is_open))
     return groups
 
