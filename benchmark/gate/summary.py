@@ -33,11 +33,11 @@ def measures_in_order(result: Document) -> dict[str, Any]:
 def explain_verdict(result: Document) -> str:
     """Return the reason of a verdict in a sentence or two, in the reader's language."""
     if result["verdict"] == PASS:
-        return _("No measure can have dropped beyond the limit, however the unjudged documents are judged.")
+        return _("Every interval is above the limit, however the unjudged documents are judged.")
     measures = measures_in_order(result)
     if result["verdict"] == FAIL:
         names = ", ".join(name for name, outcome in measures.items() if outcome["verdict"] == FAIL)
-        message = _("%(measures)s dropped beyond the limit, however the unjudged documents are judged.")
+        message = _("The interval of %(measures)s is below the limit, however the unjudged documents are judged.")
         return message % {"measures": names}
     sentences = []
     if few := [name for name, outcome in measures.items() if outcome["cause"] == "queries"]:
