@@ -68,7 +68,7 @@ def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
     done, is_stopped, phase = total - len(queries), False, _("searching")
     progress(done, total, phase)
     with QuerySender(run.recipe["settings"], requests) as sender:
-        for answers in sender.take_answers():
+        for answers in sender.iterate_answers():
             done += store.store(answers)
             for _query, answer in answers:
                 is_failure = isinstance(answer, SearchFailed)
@@ -98,7 +98,7 @@ class QuerySender:
         self.answers: SimpleQueue[Answered | None] = SimpleQueue()  # None: no more will come.
         self.error: BaseException | None = None
         self.runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self.loop, self.stopping = self.runner.get_loop(), asyncio.Event()
+        self.loop, self.stop_event = self.runner.get_loop(), asyncio.Event()
         self.thread = Thread(target=self._run, name="search", daemon=True)
 
     def __enter__(self) -> Self:
@@ -107,10 +107,10 @@ class QuerySender:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with suppress(RuntimeError):  # The loop is closed, because everything was sent.
-            self.loop.call_soon_threadsafe(self.stopping.set)
+            self.loop.call_soon_threadsafe(self.stop_event.set)
         self.thread.join()
 
-    def take_answers(self) -> Iterator[list[Answered]]:
+    def iterate_answers(self) -> Iterator[list[Answered]]:
         """Yield the answers of each second, until all requests are answered. Raises what stopped the sending."""
         is_over = False
         while not is_over:
@@ -136,10 +136,10 @@ class QuerySender:
     async def _send_all(self) -> None:
         async with EndpointSession(self.settings, connections=AT_ONCE) as session:
             sending = asyncio.gather(*(self._send_remaining(session) for _place in range(AT_ONCE)))
-            stopping = asyncio.ensure_future(self.stopping.wait())
-            futures: list[asyncio.Future[Any]] = [sending, stopping]
+            stop_wait = asyncio.ensure_future(self.stop_event.wait())
+            futures: list[asyncio.Future[Any]] = [sending, stop_wait]
             await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
+            stop_wait.cancel()
             if sending.done():
                 sending.result()
             else:

@@ -91,7 +91,7 @@ def test_an_engine_that_says_when_to_come_back_is_asked_again(waits, sent, fails
 def test_what_stops_the_sending_is_raised(engine):
     broken = {**engine.settings, "timeout_s": 1.0}
     with pytest.raises(KeyError), search.QuerySender(broken, [(1, "hat", 5)]) as sender:
-        list(sender.take_answers())
+        list(sender.iterate_answers())
 
 
 @pytest.mark.django_db
