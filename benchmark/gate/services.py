@@ -162,12 +162,13 @@ def _measure(
 ) -> tuple[GateVerdict, dict[str, Any]]:
     """Compare the runs by the queries of a version; return the verdict, and the document of it without a number."""
     judged = load_judgments(version)
-    queries = sorted(judged)
-    if not queries:
-        raise BadInput(_("Nothing is judged in version %(number)s of the qrels") % {"number": version.number})
     depths = [measure.k for measure in measures.values()]
     loaded = rankings.load([run.pk for run in runs], None if None in depths else max(filter(None, depths)))
     new, old = (loaded[run.pk] for run in runs)
+    # Before anything is judged, the gate says how many pairs decide, as bounds of an unjudged pool do in a report.
+    queries = sorted(judged or new.keys() | old.keys())
+    if not queries:
+        raise BadInput(_("Neither run has a ranking: choose others."))
     differences = {
         name: compare_rankings(measure, new, old, judged, queries, collection.grades)
         for name, measure in measures.items()

@@ -15,7 +15,7 @@ from benchmark.gate import services
 from benchmark.gate.options import GateOptions
 from benchmark.gate.summary import as_junit, as_markdown
 from benchmark.models import Gate, Qrels
-from corpus.errors import BadInput, BadOption
+from corpus.errors import BadOption
 from corpus.models import Collection, Label, Pair, Query
 from tests.conftest import Manage
 from tests.rankings import make_run, make_texts
@@ -110,13 +110,12 @@ def test_means_are_weighted_by_the_counts_of_a_query_log(books: Collection) -> N
     assert changes == pytest.approx([-0.5 / 12, -0.5 * 1000 / 1011]) and weighted["without_count"] == 11
 
 
-def test_without_any_judgment_there_is_no_verdict(books: Collection) -> None:
-    bare = make_texts("bare", {"a": "Text."}, {"q": "Question?"})
-    for name in ("one", "two"):
-        make_run(bare, name, {"q": ["a"]})
-    with pytest.raises(BadInput):
-        decide(bare, "one", "two", measures="nDCG@1")
-    assert not Gate.objects.exists()
+def test_before_any_judgment_the_pairs_that_decide_are_counted() -> None:
+    bare = make_texts("bare", {"a": "Text.", "b": "Another text."}, {"q": "Question?"})
+    for document in "ab":
+        make_run(bare, document, {"q": [document]})
+    gate = decide(bare, "a", against="b", measures="nDCG@1")
+    assert (gate.verdict, gate.result["deciding_pairs"], gate.result["queries"]) == ("cannot_tell", 2, 1)
 
 
 @pytest.mark.parametrize(("grade", "verdict"), [(1, "pass"), (0, "fail")])
