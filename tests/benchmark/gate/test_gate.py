@@ -113,7 +113,7 @@ def test_means_are_weighted_by_the_counts_of_a_query_log(books: Collection) -> N
 def test_before_any_judgment_the_pairs_that_decide_are_counted() -> None:
     bare = make_texts("bare", {"a": "Text.", "b": "Another text."}, dict.fromkeys(QUERIES, "Question?"))
     for document in "ab":
-        make_run(bare, document, dict.fromkeys(QUERIES, [document]))
+        make_run(bare, document, {query: [document] for query in QUERIES})
     gate = decide(bare, "a", against="b", measures="nDCG@1")
     assert (gate.verdict, gate.result["deciding_pairs"], gate.result["queries"]) == ("cannot_tell", 24, 12)
 
