@@ -36,13 +36,15 @@ def history_page(collection: Collection, endpoint: str) -> tuple[dict[str, Any],
     if not runs and not is_offered:
         raise Http404(_("Search endpoint not found."))
     runs.sort(key=lambda run: run.pk, reverse=True)
-    board = leaderboard.build_leaderboard(state.stored, MEASURE, "") if state.stored else {"rows": []}
+    # Without a judgment every value would be 0, which says nothing.
+    stored = state.stored if state.stored and state.stored.result["judged"]["after"] else None
+    board = leaderboard.build_leaderboard(stored, MEASURE, "") if stored else {"rows": []}
     values = {row["run"]: row for row in board["rows"]}
     rows: list[dict[str, Any]] = [
         {"run": run, "values": values.get(run.pk), "notes": describe_answers(run)} for run in runs
     ]
     ready = [run for run in runs if run.state == JobState.READY]
-    chart = draw_history(state.stored, rows, endpoint) if state.stored else None
+    chart = draw_history(stored, rows, endpoint) if stored else None
     label = board.get("label", "nDCG")
     header = (_("run"), _("state"), pgettext("column", "created"), label, _("95% from"), _("95% to"), _("unjudged"))
     lines = []
@@ -56,9 +58,10 @@ def history_page(collection: Collection, endpoint: str) -> tuple[dict[str, Any],
         "state": state,
         "rows": rows,
         "label": label,
-        "k": board.get("k"),
+        "board": board,
+        "report": stored and stored.report,
         "newest": ready[0] if ready else None,
-        "comparison": compare_newest(state.stored, [run for run in ready if run.pk in values]),
+        "comparison": compare_newest(stored, [run for run in ready if run.pk in values]),
         "chart": chart,
         "unattended": chosen.is_unattended(state.current, *state.in_progress),
         **(count_unlabelled(collection, ready[0]) if ready else {}),

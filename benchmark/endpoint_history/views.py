@@ -18,5 +18,7 @@ def endpoint_history(request: HttpRequest, scope: AccessScope, endpoint: str) ->
     """Show an endpoint's runs over time, and the form that judges what is new. HTMX polls while something is made."""
     context, files = selectors.history_page(scope.collection, endpoint)
     context["form"] = form_of(services.start_filling, only=("policy",), **selectors.judging_form())
+    # Its choices say what an empty one means.
+    context["form"].fields["policy"].help_text = ""
     news: dict[str, Any] = {"news": "benchmark/endpoint_history/_history.html"}
     return answer_page(request, scope, "benchmark/endpoint_history/history.html", context, **files, **news)

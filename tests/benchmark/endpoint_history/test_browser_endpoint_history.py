@@ -7,8 +7,9 @@ import pytest
 
 from annotation.models import Role
 from benchmark.models import Filling, Run
+from benchmark.qrels import versions
 from benchmark.report.leaderboard import load_leaderboard
-from corpus.models import Document, Item
+from corpus.models import Document, Item, Label, Pair
 from tests.factories import make_collection, make_endpoint, make_member, make_query
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.rankings import work_on
@@ -69,6 +70,8 @@ def test_from_queries_alone_to_what_is_new(
     page.locator("a[href$='/search/shop/']").first.click()
     page.wait_for_url("**/search/shop/")
     assert page.locator("main tbody tr").count() == 2
+    Label.objects.bulk_create(Label(pair=pair, grade=1, origin="people") for pair in Pair.objects.all())
+    versions.labels_version(collection)
     page.locator("form:has([name=endpoint]) button").click()
     page.wait_for_url("**/search/shop/")
     state = load_leaderboard(collection)

@@ -122,6 +122,10 @@ def test_a_collection_of_queries_alone_is_judged_from_its_first_run(collection, 
     assert charlie.post("/c/shop/benchmark/hole-filling/", sent).context["preview"]["candidates"] == 12
     charlie.post("/c/shop/benchmark/hole-filling/", {**sent, "confirm": "1"})
     assert Item.objects.count() == Pair.objects.count() == 12
+    run_of(collection, "tuesday", {query: ["d2", "d1"] for query in QUERIES})
+    charlie.post("/c/shop/benchmark/compute/", {"endpoint": "shop"})
+    context = charlie.get(HERE).context
+    assert context["comparison"] is None and context["chart"] is None, "zeros without a judgment say nothing"
 
 
 def test_the_form_of_hole_filling_begins_with_what_its_address_names(collection, charlie):
