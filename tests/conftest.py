@@ -26,13 +26,14 @@ from config import env
 from tests import migrated
 from tests.emptying import Emptier
 from tests.instances import PATIENCE, Instance
-from tests.models.fixtures import _llama_server_process, llama_server, minilm_folder, smollm_gguf
+from tests.models.fixtures import _llama_server_process, chroma_server, llama_server, minilm_folder, smollm_gguf
 from tests.modelserver.fixtures import _model_server_process, model_server
 
 # Imported by each module that asks for one, a server would be started for each of them.
 __all__ = [
     "_llama_server_process",
     "_model_server_process",
+    "chroma_server",
     "llama_server",
     "minilm_folder",
     "model_server",

