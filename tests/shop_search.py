@@ -8,7 +8,6 @@ import contextlib
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,9 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tests.search_engines.http import Http
+from tests.search_engines.server import Answer, Request
+
 ROOT = Path(__file__).parents[1]
 PRODUCTS = 5_000
-Fault = tuple[int, str]  # Status and body.
+Fault = tuple[int, str] | tuple[int, str, str]  # Status, body and media type.
 
 
 def product(number: int, text: str = "") -> dict[str, Any]:
@@ -28,94 +30,69 @@ def product(number: int, text: str = "") -> dict[str, Any]:
 
 
 @dataclass
-class ShopSearch:
-    """`answers`: query to its hits, or to a fault; queries without one get products that depend on their words."""
+class ShopSearch(Http):
+    """`answers`: query to its hits, or to a fault; queries without one get `stock`, or products by their words."""
 
     port: int = 0
+    key: str = ""
     delay: float = 0.0  # Seconds before each answer.
     answers: dict[str, list[dict[str, Any]] | Fault] = field(default_factory=dict)
+    stock: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     flying: int = 0
     most_flying: int = 0
     log: Path | None = None
 
     @property
+    def address(self) -> str:
+        """The base URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
     def settings(self) -> dict[str, Any]:
-        """An [[endpoint]] table without its name."""
-        return {
-            "kind": "http",
-            "base_url": f"http://127.0.0.1:{self.port}",
-            "method": "POST",
-            "path": "/search",
-            "body": '{"q": "{{query}}", "n": {{k}}}',
-            "hits": "results",
-            "id": "id",
-            "title": "name",
-            "text": ["description"],
-            "score": "score",
+        """An [[endpoint]] table without its name, for an engine without a key."""
+        return {"kind": "http", "base_url": self.address, "method": "POST"} | {
+            name: value for name, value in self.options.items() if name != "header_env"
         }
 
-    async def answer(self, query: str, count: int) -> Fault:
-        """The status and the body for a query."""
+    def plan(self, query: str, document: Any, status: int = 200, media: str = "application/json") -> None:
+        """Have a query answered by a document, or by a text as it is."""
+        self.answers[query] = (status, document if isinstance(document, str) else json.dumps(document), media)
+
+    def hits(self, query: str, count: int) -> list[dict[str, Any]]:
+        hits = self.answers.get(query)
+        if hits is None and not self.stock:
+            first = int(sha256(query.encode()).hexdigest()[:8], 16)
+            return [product((first + 7 * place) % PRODUCTS) | {"score": 10 - place / 10} for place in range(count)]
+        return hits[:count] if isinstance(hits, list) else self.stock[:count]
+
+    async def answer(self, request: Request) -> Answer:
+        self.requests.append(request)
+        answer = await super().answer(request)
+        if answer.status != 200:
+            return answer
+        query = json.loads(request.body)["q"]
         self.queries.append(query)
         self.flying += 1
         self.most_flying = max(self.flying, self.most_flying)
         try:
             if self.delay:
                 await asyncio.sleep(self.delay)
-            hits = self.answers.get(query)
-            if isinstance(hits, tuple):
-                return hits
-            if hits is None:
-                first = int(sha256(query.encode()).hexdigest()[:8], 16)
-                hits = [product((first + 7 * place) % PRODUCTS) | {"score": 10 - place / 10} for place in range(count)]
-            return 200, json.dumps({"results": hits[:count]})
+            fault = self.answers.get(query)
+            return Answer(*fault) if isinstance(fault, tuple) else answer
         finally:
             self.flying -= 1
             if self.log:
                 with self.log.open("a") as log:
                     log.write(json.dumps({"query": query, "answered": time.time()}) + "\n")
 
-    async def serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection, one after another."""
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
-                body = json.loads(await reader.readexactly(length))
-                status, text = await self.answer(body["q"], int(body["n"]))
-                sent = text.encode()
-                lines = f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
-                writer.write(lines.encode() + sent)
-                await writer.drain()
-        writer.close()
-
 
 @contextlib.contextmanager
 def shop_search(delay: float = 0.0) -> Iterator[ShopSearch]:
     """A running engine in a thread of this process."""
-    engine, loop, ready = ShopSearch(delay=delay), asyncio.new_event_loop(), threading.Event()
-    stop: asyncio.Future[None] = loop.create_future()
-
-    async def serve() -> None:
-        server = await asyncio.start_server(engine.serve_connection, "127.0.0.1", 0)
-        engine.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        await stop
-        server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-        await asyncio.sleep(0)
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    ready.wait()
-    try:
+    with ShopSearch(delay=delay).running() as engine:
         yield engine
-    finally:
-        loop.call_soon_threadsafe(stop.set_result, None)
-        thread.join()
-        loop.close()
 
 
 @contextlib.contextmanager

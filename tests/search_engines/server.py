@@ -33,7 +33,10 @@ async def serve_connection(answering: Answering, reader: asyncio.StreamReader, w
     """Answer the requests of one connection, one after another."""
     with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
         while True:
-            first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            letter = await reader.readexactly(1)
+            if not letter.isalpha():  # TLS, as no method begins
+                break
+            first, *lines = (letter + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             headers = {name.lower(): text.strip() for name, _, text in (line.partition(":") for line in lines) if name}
             method, path, _ = first.split(" ", 2)
             body = await reader.readexactly(int(headers.get("content-length", 0)))

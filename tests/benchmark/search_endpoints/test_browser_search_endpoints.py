@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from benchmark.models import SearchEndpoint
-from tests.benchmark.search_endpoints.conftest import KEY, JsonSearch
+from tests.benchmark.search_endpoints.conftest import KEY
 from tests.factories import make_endpoint, make_user
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.plugin_browser import site
+from tests.shop_search import ShopSearch
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -19,14 +20,14 @@ def test_an_engine_is_added_tested_and_deleted(
     violations: Any,
     clicks: Any,
     instance_environment: dict[str, str],
-    engine: JsonSearch,
+    engine: ShopSearch,
     look: str,
     console: list[str],
 ) -> None:
     olga = make_user("olga", is_owner=True)
     found: dict[str, list[str]] = {}
     environment = {**instance_environment, "QUORUM_SEARCH_HOSTS": f"127.0.0.1:{engine.port}", "SHOP_AUTH": KEY}
-    engine.answer("nothing", {"items": []})
+    engine.plan("nothing", {"items": []})
     with site(environment) as address:
         page = clicks(new_page(user=olga, **LOOKS[look]))
 

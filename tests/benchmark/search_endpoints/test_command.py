@@ -9,7 +9,8 @@ from django.core.management import call_command
 
 from annotation.models import AuditEntry
 from benchmark.models import SearchEndpoint
-from tests.benchmark.search_endpoints.conftest import KEY, JsonSearch
+from tests.benchmark.search_endpoints.conftest import KEY
+from tests.shop_search import ShopSearch
 
 pytestmark = pytest.mark.django_db
 SECRET = KEY.removeprefix("Bearer ")
@@ -43,7 +44,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> t
 
 
 def test_an_endpoint_is_added_changed_listed_tested_and_deleted(
-    engine: JsonSearch, shop: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    engine: ShopSearch, shop: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path / "F.toml", shop)
     assert "shop: added" in run(capsys, "add", file)[0]
@@ -81,13 +82,13 @@ def test_a_file_with_one_mistake_adds_nothing_and_names_the_line(
 
 
 def test_a_test_that_fails_ends_with_2_and_one_line(
-    engine: JsonSearch, shop: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    engine: ShopSearch, shop: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(capsys, "add", write(tmp_path / "F.toml", shop))
-    engine.answer("html", "<html>", media="text/html")
+    engine.plan("html", "<html>", media="text/html")
     out, err = run(capsys, "test", "shop", "--query", "html", code=2)
     assert "HTML" in err and err.count("\n") == 1 and "POST" in out
-    engine.answer("poor", {"results": [{"id": 1, "x": 2}]})
+    engine.plan("poor", {"results": [{"id": 1, "x": 2}]})
     assert "text" in run(capsys, "test", "shop", "--query", "poor", code=2)[1]
     assert "query" in run(capsys, "test", "shop", code=2)[1]
     assert "query" in run(capsys, "list", "--query", "x", code=2)[1]

@@ -9,8 +9,9 @@ from django.urls import reverse
 from annotation.models import AuditEntry, User
 from benchmark.models import SearchEndpoint
 from benchmark.search_endpoints.kinds import KINDS
-from tests.benchmark.search_endpoints.conftest import KEY, JsonSearch
+from tests.benchmark.search_endpoints.conftest import KEY
 from tests.factories import make_user
+from tests.shop_search import ShopSearch
 
 pytestmark = pytest.mark.django_db
 SECRET = KEY.removeprefix("Bearer ")
@@ -23,7 +24,7 @@ def as_form(shop: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_an_endpoint_is_added_tested_changed_and_deleted(
-    client: Client, olga: User, engine: JsonSearch, shop: dict[str, Any]
+    client: Client, olga: User, engine: ShopSearch, shop: dict[str, Any]
 ) -> None:
     page = client.get(reverse("search_endpoints")).content.decode()
     assert 'class="empty"' in page
@@ -68,7 +69,7 @@ def test_the_form_of_each_kind_saves_what_it_shows(client: Client, olga: User, s
 
 
 def test_a_refused_form_is_kept_and_nothing_is_stored(
-    client: Client, olga: User, engine: JsonSearch, shop: dict[str, Any]
+    client: Client, olga: User, engine: ShopSearch, shop: dict[str, Any]
 ) -> None:
     address = reverse("add_search_endpoint", args=["http"])
     response = client.post(address, {**as_form(shop), "body": '{"q": "{{quer}}"}', "name": "kept"})
@@ -83,9 +84,10 @@ def test_a_refused_form_is_kept_and_nothing_is_stored(
 
 @pytest.mark.parametrize("query", ["html", "slow", ""])
 def test_a_test_that_fails_shows_one_line(
-    client: Client, olga: User, engine: JsonSearch, shop: dict[str, Any], query: str
+    client: Client, olga: User, engine: ShopSearch, shop: dict[str, Any], query: str
 ) -> None:
-    engine.answer("html", "<html>", media="text/html")
+    engine.plan("html", "<html>", media="text/html")
+    engine.delay = 1.0 if query == "slow" else 0.0
     client.post(reverse("add_search_endpoint", args=["http"]), as_form({**shop, "timeout_s": 0.8}))
     endpoint = SearchEndpoint.objects.get()
     response = client.post(reverse("test_search_endpoint", args=[endpoint.pk]), {"query": query, "k": 3})

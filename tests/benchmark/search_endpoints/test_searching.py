@@ -1,6 +1,7 @@
 """A session asks an endpoint: its keys stay hidden, its rate is held, and each failure says what to change."""
 
 import asyncio
+import json
 import time
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from benchmark.search_endpoints.options import EndpointOptions
 from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, SearchFailed
 from benchmark.search_endpoints.services import ask_endpoint
-from tests.benchmark.search_endpoints.conftest import KEY, JsonSearch
+from tests.benchmark.search_endpoints.conftest import KEY
+from tests.shop_search import ShopSearch
 
 SECRET = KEY.removeprefix("Bearer ")
 
@@ -30,25 +32,26 @@ def failure_of(settings: dict[str, Any], query: str = "boots", k: int = 3) -> Se
     return failure.value
 
 
-def test_a_query_comes_back_as_hits(engine: JsonSearch, shop: dict[str, Any]) -> None:
+def test_a_query_comes_back_as_hits(engine: ShopSearch, shop: dict[str, Any]) -> None:
     answer = asyncio.run(search(settings_of(shop), 'warm "boots"', 2))
-    path, headers, body = engine.requests[0]
-    assert (path, body, headers["authorization"]) == ("/search", {"q": 'warm "boots"', "n": 2}, KEY)
+    request = engine.requests[0]
+    sent = json.loads(request.body)
+    assert (request.path, sent, request.headers["authorization"]) == ("/search", {"q": 'warm "boots"', "n": 2}, KEY)
     assert [(hit.id, hit.title, hit.score) for hit in answer.page.hits] == [("1", "Boot 1", 8.5), ("2", "Boot 2", 7.5)]
     assert answer.page.hits[0].text == "Boot 1\nWarm & dry, 1"
     assert SECRET not in repr(answer.request)
 
 
-def test_no_more_hits_than_asked_for_are_taken(engine: JsonSearch, shop: dict[str, Any]) -> None:
+def test_no_more_hits_than_asked_for_are_taken(engine: ShopSearch, shop: dict[str, Any]) -> None:
     answer = asyncio.run(search(settings_of(shop, body='{"q": "{{query}}", "n": 5}'), "boots", 2))
     assert len(answer.page.hits) == 2
 
 
-def test_a_key_that_the_engine_repeats_is_not_kept(engine: JsonSearch, shop: dict[str, Any]) -> None:
-    engine.answer("echo", {"results": [{"id": 1, "name": f"sent {KEY}"}]})
+def test_a_key_that_the_engine_repeats_is_not_kept(engine: ShopSearch, shop: dict[str, Any]) -> None:
+    engine.plan("echo", {"results": [{"id": 1, "name": f"sent {KEY}"}]})
     answer = asyncio.run(search(settings_of(shop), "echo"))
     assert SECRET not in answer.page.hits[0].text and SECRET.encode() not in answer.raw
-    engine.answer("refused", {"error": f"no such key: {SECRET}"}, status=400)
+    engine.plan("refused", {"error": f"no such key: {SECRET}"}, status=400)
     assert "no such key" in str(failure_of(settings_of(shop), "refused"))
 
 
@@ -68,16 +71,16 @@ def test_a_key_that_the_engine_repeats_is_not_kept(engine: JsonSearch, shop: dic
     ],
 )  # fmt: skip
 def test_an_answer_without_hits_says_what_to_change(
-    engine: JsonSearch, shop: dict[str, Any], query: str, status: int, media: str, document: str, code: str, word: str,
+    engine: ShopSearch, shop: dict[str, Any], query: str, status: int, media: str, document: str, code: str, word: str,
     is_retryable: bool,
 ) -> None:  # fmt: skip
-    engine.answer(query, document, status, media)
+    engine.plan(query, document, status, media)
     failure = failure_of(settings_of(shop, error="failed"), query)
     assert (failure.code, failure.is_retryable) == (code, is_retryable)
     assert word in str(failure)
 
 
-def test_a_refused_key_names_its_variable(engine: JsonSearch, shop: dict[str, Any], monkeypatch: Any) -> None:
+def test_a_refused_key_names_its_variable(engine: ShopSearch, shop: dict[str, Any], monkeypatch: Any) -> None:
     monkeypatch.setenv("SHOP_AUTH", "another key than the engine's")
     failure = failure_of(settings_of(shop))
     assert failure.code == "status-401" and "SHOP_AUTH" in str(failure) and "missing authentication" in str(failure)
@@ -88,40 +91,41 @@ def test_a_refused_key_names_its_variable(engine: JsonSearch, shop: dict[str, An
     assert len(engine.requests) == 1
 
 
-def test_no_answer_in_time_can_be_tried_again(engine: JsonSearch, shop: dict[str, Any]) -> None:
-    failure = failure_of(settings_of(shop, timeout_s=0.3), "slow")
+def test_no_answer_in_time_can_be_tried_again(engine: ShopSearch, shop: dict[str, Any]) -> None:
+    engine.delay = 1.0
+    failure = failure_of(settings_of(shop, timeout_s=0.3))
     assert (failure.code, failure.is_retryable) == ("slow", True)
 
 
-def test_another_host_and_tls_that_is_none_are_named(engine: JsonSearch, shop: dict[str, Any]) -> None:
+def test_another_host_and_tls_that_is_none_are_named(engine: ShopSearch, shop: dict[str, Any]) -> None:
     settings = settings_of(shop)
     assert failure_of({**settings, "base_url": "http://127.0.0.1:1"}).code == "not-public"
     assert "https" in str(failure_of({**settings, "base_url": engine.address.replace("http", "https")}))
 
 
-def test_a_depth_beyond_the_engines_most_is_not_sent(engine: JsonSearch, shop: dict[str, Any]) -> None:
+def test_a_depth_beyond_the_engines_most_is_not_sent(engine: ShopSearch, shop: dict[str, Any]) -> None:
     assert failure_of({**settings_of(shop), "max_k": 2}).code == "depth"
     assert engine.requests == []
 
 
 def test_basic_bearer_and_api_keys_are_sent_as_engines_expect_them(
-    engine: JsonSearch, shop: dict[str, Any], monkeypatch: Any
+    engine: ShopSearch, shop: dict[str, Any], monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("SHOP_USER", "alice")
     monkeypatch.setenv("SHOP_PASSWORD", "correct horse battery")
 
     def sent(**keys: Any) -> dict[str, str]:
         failure_of(settings_of(shop, header_env={}, **keys))
-        return engine.requests[-1][1]
+        return engine.requests[-1].headers
 
     assert sent(user_env="SHOP_USER", password_env="SHOP_PASSWORD")["authorization"].startswith("Basic YWxpY2U6")
     assert sent(bearer_env="SHOP_PASSWORD")["authorization"] == "Bearer correct horse battery"
     headers = {**settings_of(shop, header_env={}), "api_key_env": "SHOP_PASSWORD", "key_header": "api-key"}
     failure_of(headers)
-    assert engine.requests[-1][1]["api-key"] == "correct horse battery"
+    assert engine.requests[-1].headers["api-key"] == "correct horse battery"
 
 
-def test_requests_keep_to_the_rate(engine: JsonSearch, shop: dict[str, Any]) -> None:
+def test_requests_keep_to_the_rate(engine: ShopSearch, shop: dict[str, Any]) -> None:
     async def search_all() -> None:
         async with EndpointSession(settings_of(shop, requests_per_minute=600)) as session:
             await asyncio.gather(*(session.search("boots", 1) for _number in range(5)))
@@ -131,10 +135,10 @@ def test_requests_keep_to_the_rate(engine: JsonSearch, shop: dict[str, Any]) -> 
     assert time.monotonic() - start >= 0.4
 
 
-def test_a_test_has_the_request_and_what_to_change(engine: JsonSearch, shop: dict[str, Any]) -> None:
-    engine.answer("poor", {"results": [{"id": 1}, {"id": 1}, {"name": "x"}]})
+def test_a_test_has_the_request_and_what_to_change(engine: ShopSearch, shop: dict[str, Any]) -> None:
+    engine.plan("poor", {"results": [{"id": 1}, {"id": 1}, {"name": "x"}]})
     test = asyncio.run(ask_endpoint(settings_of(shop), "poor", 3))
     assert [problem.partition(":")[0] for problem in test.problems] == ["id", "text", "id"]
     assert not test.is_usable and test.request is not None and test.request.body == '{"q": "poor", "n": 3}'
-    engine.answer("none", {"results": []})
+    engine.plan("none", {"results": []})
     assert len(asyncio.run(ask_endpoint(settings_of(shop), "none", 3)).problems) == 1
