@@ -54,6 +54,27 @@ def test_the_settings_that_are_stored_need_no_kind() -> None:
     assert "match" in settings["body"] and settings["text"] == ["_source.body"] and "template" not in settings
 
 
+def test_weaviate_is_asked_without_graphql_as_its_facts_say() -> None:
+    own = read(
+        kind="weaviate",
+        path="/v1/search/{{index}}/bm25",
+        template="""{"query": "{{query}}", "limit": {{k}}, "returnProperties": ["title", "text"],
+            "returnMetadata": ["score"]}""",
+        hits="results",
+        id="id",
+        title="properties.title",
+        text=["properties.text"],
+        score="metadata.score",
+    )
+    settings = own.complete_settings()
+    values = request_values(settings, 'red "boots"', 7)
+    body = json.loads(render_body(settings["body"], values))
+    assert render_path(settings["path"], values) == "/v1/search/goods/bm25"
+    assert (body["query"], body["limit"]) == ('red "boots"', 7)
+    mapping = ("results", "id", "properties.title", ["properties.text"], "metadata.score")
+    assert tuple(settings[place] for place in ("hits", "id", "title", "text", "score")) == mapping
+
+
 @pytest.mark.parametrize(
     ("option", "keys"),
     [
