@@ -51,6 +51,7 @@ def workbook(rows: list[list[object]]) -> bytes:
         gzip.compress(("red shoes\r\n" * 120 + "boots\r\n" * 7).encode()),
         workbook([["query", "count"], ["red shoes", 120], ["boots", 7]]),
     ],
+    ids=lambda content: type(content).__name__,  # compressed bytes have the time in them
 )
 def test_logs_of_many_forms_say_the_same(tmp_path: Path, content: bytes | str) -> None:
     assert counted(read(tmp_path, content)) == SHOES
@@ -103,6 +104,7 @@ def test_queries_that_differ_in_case_spaces_or_composition_are_one(tmp_path: Pat
         ('{"_id": "1", "text": "boots"}', "log.csv"),
         (gzip.compress(b"query,count\n" + b"boots,3\n" * 99)[:-9], "gzip"),
     ],
+    ids=lambda value: value if isinstance(value, str) and value.isalpha() else "log",
 )
 def test_a_bad_log_is_refused_with_its_line(tmp_path: Path, content: bytes | str, words: str) -> None:
     with pytest.raises(BadInput, match=words) as error:
