@@ -256,17 +256,16 @@ def list_readable(scope: Scope) -> list[Entry]:
     """Return the entries of an admin, or of a viewer: those of admins, with the tabs that viewers may open."""
     if scope.may_admin:
         return [*ADMIN, LAB_ENTRY]
-    entries = [
-        (entry, tuple(tab for tab in entry.tabs if may_open(scope, address_of(tab, scope.collection))))
-        for entry in ADMIN
-    ]
-    return [replace(entry, tabs=tabs) for entry, tabs in entries if tabs]
-
-
-def may_open(scope: Scope, address: str) -> bool:
-    """Return whether the visitor may open an address of this site."""
-    action = action_of(address, "/", "GET")
-    return action is not None and scope.may_on_site(action)
+    entries = []
+    for entry in ADMIN:
+        tabs = []
+        for tab in entry.tabs:
+            action = action_of(address_of(tab, scope.collection), "/", "GET")
+            if action is not None and scope.may_on_site(action):
+                tabs.append(tab)
+        if tabs:
+            entries.append(replace(entry, tabs=tuple(tabs)))
+    return entries
 
 
 def lab_groups(scope: Scope) -> list[tuple[Promise, list[Tab]]]:

@@ -102,6 +102,8 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         by_label &= Q(Exists(labels.filter(grade=int(filters.label)))) if filters.label.isdecimal() else Q(pk__in=[])
     if filters.origin:
         by_label &= Q(Exists(labels.filter(origin=filters.origin)))
+    unanswered = Thread.objects.filter(collection=collection, waits=True).values("pair")
+    by_answer = {"": Q(), "waiting": Q(pk__in=unanswered)}.get(filters.answer, Q(pk__in=[]))
     return pairs.filter(
         # Queries and documents are looked up first and pairs by their keys: a tenth of a second for a million
         # pairs, where one condition over three tables takes seconds.
@@ -109,7 +111,7 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         _state_condition(collection, filters, campaign),
         of_cell(campaign, filters.cross),
         by_label,
-        _answer_condition(collection, filters),
+        by_answer,
         _judged_condition(collection, filters),
     )
 
@@ -162,11 +164,6 @@ def _document_condition(collection: Collection, q: str) -> Q:
             # With so many matches a walk over pairs by their key soon fills the page.
             return Q(Exists(matches.filter(document=OuterRef("document"))))
     return Q(document__in=one_array(documents)) if documents else Q(pk__in=[])
-
-
-def _answer_condition(collection: Collection, filters: PairFilters) -> Q:
-    unanswered = Thread.objects.filter(collection=collection, waits=True).values("pair")
-    return {"": Q(), "waiting": Q(pk__in=unanswered)}.get(filters.answer, Q(pk__in=[]))
 
 
 def _judged_condition(collection: Collection, filters: PairFilters) -> Q:

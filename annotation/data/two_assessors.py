@@ -15,7 +15,7 @@ from annotation.agreement.report import AgreementReport, agreement_report, descr
 from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.data.disagreements import compare_directions, list_disagreements
 from annotation.data.pair_filters import PairFilters
-from charts import Chart, draw_heatmap
+from charts import draw_heatmap
 from corpus.errors import BadInput
 from corpus.labels import name_grade
 from corpus.models import Collection
@@ -71,6 +71,16 @@ def compare_assessors(
         "Cohen's kappa is %(words)s."
     ) % {**names, **values}
     summary = " ".join([sentence, *describe_copies(report)])
+    chart = draw_heatmap(
+        "cross-table",
+        _("Grades of %(a)s and %(b)s") % names,
+        {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)},
+        [f"{filters.b}: {grade}" for grade in grades],
+        high=max(float(counts.max(initial=0)), 1.0),
+        summary=summary,
+        source=_("%(name)s: pairs that both graded") % {"name": collection.name},
+        links={(x, y + 1): f"?{_build_query(filters, f'{x}x{y}{suffix}')}" for x, y in np.ndindex(counts.shape)},
+    )
     return {
         **names,
         # Of two grades, every weighting gives the same kappa.
@@ -91,7 +101,7 @@ def compare_assessors(
         # Query strings: of all pairs on which they differ, and of this page.
         "disagree": _build_query(filters, f"disagree{suffix}"),
         "query": _build_query(filters, filters.cell),
-        "chart": _draw_chart(filters, counts, grades, summary, collection.name, suffix),
+        "chart": chart,
     }
 
 
@@ -131,19 +141,3 @@ def _build_rows(
 
 def _build_query(filters: PairFilters, cell: str) -> str:
     return urlencode({"a": filters.a, "b": filters.b, **({"cell": cell} if cell else {})})
-
-
-def _draw_chart(
-    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str, suffix: str
-) -> Chart:
-    rows = {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)}
-    return draw_heatmap(
-        "cross-table",
-        _("Grades of %(a)s and %(b)s") % {"a": filters.a, "b": filters.b},
-        rows,
-        [f"{filters.b}: {grade}" for grade in grades],
-        high=max(float(counts.max(initial=0)), 1.0),
-        summary=summary,
-        source=_("%(name)s: pairs that both graded") % {"name": name},
-        links={(x, y + 1): f"?{_build_query(filters, f'{x}x{y}{suffix}')}" for x, y in np.ndindex(counts.shape)},
-    )

@@ -141,7 +141,11 @@ class Reference:
             made = examples.make_value(schema, self.schemas)
             body = {**made, **examples.BODIES.get(f"{method} {below}".strip(), {})}
         headers = {name: examples.HEADERS[name] for row in parameters if (name := row["name"]) in examples.HEADERS}
-        shape = self._shape(successes)
+        # How the client reads the response: a list page by page, a file, or one object.
+        answer = successes[0]
+        shape = "file" if answer.media and "json" not in answer.media.split(", ")[0] else ""
+        if {"next", "items"} <= {field.name for field in answer.fields}:
+            shape = "rows"
         return ApiOperation(
             operation.get("description", ""),
             method,
@@ -169,13 +173,6 @@ class Reference:
         kind = self._type(schema) if content else ""
         title = answer.get("description") or HTTPStatus(status).phrase
         return ApiAnswer(status, title, ", ".join(content), kind, list(self._fields(schema)))
-
-    def _shape(self, answers: Sequence[ApiAnswer]) -> str:
-        """How the client reads the response: a list page by page, a file, or one object."""
-        answer = answers[0]
-        if {"next", "items"} <= {field.name for field in answer.fields}:
-            return "rows"
-        return "file" if answer.media and "json" not in answer.media.split(", ")[0] else ""
 
     def _fields(self, schema: Schema, before: str = "", depth: int = 0) -> Iterator[ApiField]:
         """Yield the fields of an object or a list of objects, each followed by those within it."""

@@ -1,6 +1,5 @@
 """Generated answers for people to read: the list by query, the contexts of one answer, and all answers to a query."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.answers.contexts import EVIDENCE
@@ -50,7 +49,13 @@ def list_answers(
     )
     answers_by_query = {answer.query_id: answer for answer in stored_answers.defer("evidence")}
     queries_with_answer = [query for query in queries if query.pk in answers_by_query]
-    hits_by_version = _measure_hits(evaluation, pair, run, [query.pk for query in queries_with_answer])
+    # For each version of the qrels, whether the run retrieved a relevant document for each of these queries.
+    query_keys, depth = [query.pk for query in queries_with_answer], int(evaluation.options["k"])
+    documents = stack_rankings([rankings.load([run.pk], depth)[run.pk]], query_keys, depth)
+    hits_by_version = [
+        (grade_runs(documents, version, query_keys, evaluation.collection).hit[0] > 0).tolist()
+        for version in _versions_of(pair)
+    ]
     listed_answers = []
     for position, query in enumerate(queries_with_answer):
         answer = answers_by_query[query.pk]
@@ -66,18 +71,6 @@ def list_answers(
         number=page_number,
         has_next=len(listed_answers) > page_end,
     )
-
-
-def _measure_hits(
-    evaluation: AnswerEvaluation, pair: VersionPair, run: Run, query_keys: Sequence[int]
-) -> list[list[bool]]:
-    """Return for each version of the qrels whether the run retrieved a relevant document for each of these queries."""
-    depth = int(evaluation.options["k"])
-    documents = stack_rankings([rankings.load([run.pk], depth)[run.pk]], query_keys, depth)
-    return [
-        (grade_runs(documents, version, query_keys, evaluation.collection).hit[0] > 0).tolist()
-        for version in _versions_of(pair)
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ def load_question(report: Report) -> ReportQuestion:
     ordered_runs = sorted(runs, key=lambda run: (run.name, run.pk))
     systems = [ReportSystem(run.pk, run.name, run.kind, run_rankings[run.pk]) for run in ordered_runs]
     before = load_judgments(report.before)
+    # Where the report weighs queries, its key names their counts of then: with those of now it would be another one.
+    counts = weighting.counts_of(report.collection) if report.options.get("weights") else None
+    if counts is not None and weighting.counts_mark(report.collection) != report.options["counts"]:
+        raise BadInput(_("The query log's counts have changed since this was requested. Request it again"))
     return ReportQuestion(
         systems,
         before,
@@ -55,19 +59,8 @@ def load_question(report: Report) -> ReportQuestion:
         relevant_from=report.collection.relevant_from,
         seed=int(report.options["seed"]),
         aspects=measure_aspects(report.collection, [system.rankings for system in systems], aspects_k),
-        counts=_load_counts(report),
+        counts=counts,
     )
-
-
-def _load_counts(report: Report) -> dict[int, float] | None:
-    """Return the counts by which the means of a report are weighted; None for plain means."""
-    if not report.options.get("weights"):
-        return None
-    counts = weighting.counts_of(report.collection)
-    # The report's key names the counts of then: with those of now it would be another report.
-    if weighting.counts_mark(report.collection) != report.options["counts"]:
-        raise BadInput(_("The query log's counts have changed since this was requested. Request it again"))
-    return counts
 
 
 def load_judgments(version: Qrels) -> Judgments:

@@ -105,7 +105,11 @@ class EndpointSession:
     async def search(self, query: str, k: int) -> SearchAnswer:
         """Return the first `k` hits for a query. Raises SearchFailed."""
         request, body = self.build_request(query, k)
-        await self._wait_for_turn()
+        # Requests are spread evenly over the minute: this one waits until it is within the rate.
+        if self._interval:
+            start = max(monotonic(), self._next_start)
+            self._next_start = start + self._interval
+            await asyncio.sleep(start - monotonic())
         try:
             response = await self.client.send(
                 request.method, request.url, headers=self.headers, content=body.encode() if body else None
@@ -130,7 +134,11 @@ class EndpointSession:
 
     def read(self, request: SentRequest, response: WebResponse, k: int) -> SearchAnswer:
         """Return the hits of a response. Raises SearchFailed."""
-        raw = self._masked(response.body)
+        raw = response.body
+        # An engine may repeat a key in its answer, and hits are stored.
+        for secret in self.secrets:
+            for spelling in {secret.encode(), json.dumps(secret)[1:-1].encode()}:
+                raw = raw.replace(spelling, MASK.encode())
         answer = SearchAnswer(HitPage([]), response.seconds, request, response.status, raw)
         try:
             if response.status != 200:
@@ -159,13 +167,6 @@ class EndpointSession:
         for secret in self.secrets:
             text = text.replace(secret, MASK)
         return text
-
-    def _masked(self, body: bytes) -> bytes:
-        # An engine may repeat a key in its answer, and hits are stored.
-        for secret in self.secrets:
-            for spelling in {secret.encode(), json.dumps(secret)[1:-1].encode()}:
-                body = body.replace(spelling, MASK.encode())
-        return body
 
     def _sign_in(self) -> Iterator[tuple[str, str, str]]:
         """Yield header, value and the value as shown, of each secret. Raises SearchFailed for an unset variable."""
@@ -206,13 +207,6 @@ class EndpointSession:
         # A value like "Bearer abc" has its secret behind the space.
         self.secrets += [part for part in {secret, secret.rpartition(" ")[2]} if len(part) >= SHORT_SECRET]
         self.secrets.sort(key=len, reverse=True)
-
-    async def _wait_for_turn(self) -> None:
-        """Wait until another request is within the rate: they are spread evenly over the minute."""
-        if self._interval:
-            start = max(monotonic(), self._next_start)
-            self._next_start = start + self._interval
-            await asyncio.sleep(start - monotonic())
 
     def _describe(self, problem: NoPage) -> SearchFailed:
         """Return what to change where no answer came."""

@@ -60,7 +60,14 @@ class GradeReader:
                     return 0, self._say_mixed(self._word, str(grade)), "malformed"
             return grade, "", ""
         if match := _RATING.match(text):
-            return self._read_rating(match[1], match[2])
+            rating, scale = float(match[1]), match[2]
+            if scale == "1":
+                grade = round(rating * self.top)
+                if abs(rating - grade / self.top) <= _NEAR:
+                    return grade, "", ""
+                scale = ", ".join(f"{grade}={grade / self.top:.3g}" for grade in range(min(self.top, 10) + 1))
+            message = _("the rating %(rating)s fits no grade of the scale %(scale)s")
+            return 0, message % {"rating": match[1], "scale": scale}, "malformed"
         word = _simplify(text)
         if not word:
             return 0, _("the grade is empty"), "malformed"
@@ -75,16 +82,6 @@ class GradeReader:
         if self._above:
             return 0, self._say_mixed(self._above, text[:40]), "malformed"
         return WORDS[word], "", ""
-
-    def _read_rating(self, rating: str, scale: str) -> tuple[int, str, str]:
-        """Return the grade of a rating from 0 to 1, or the problem of one that fits no grade of the scale."""
-        if scale == "1":
-            grade = round(float(rating) * self.top)
-            if abs(float(rating) - grade / self.top) <= _NEAR:
-                return grade, "", ""
-            scale = ", ".join(f"{grade}={grade / self.top:.3g}" for grade in range(min(self.top, 10) + 1))
-        message = _("the rating %(rating)s fits no grade of the scale %(scale)s")
-        return 0, message % {"rating": rating, "scale": scale}, "malformed"
 
     def _say_mixed(self, earlier: tuple[int, str], value: str) -> str:
         message = _("the grade is %(value)r, but line %(line)s has %(other)r; write all grades as numbers")

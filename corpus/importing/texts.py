@@ -87,7 +87,22 @@ def move_in(
     if is_filled and same_queries is not None:
         same_queries |= _leave_out_same(collection, source, update=update)
     versions, updated = _update_changed(collection, name, source, update=update)
-    new = _insert_new(collection, table) - versions
+    # The rows whose id has no current version: new ids, and new versions of those that changed.
+    columns, values = OWN_COLUMNS[table]
+    inserted = execute(
+        f"""INSERT INTO {name}
+              (collection_id, external_id, text, metadata, content_hash, is_current, version, {columns})
+            SELECT %(c)s, s.external_id, s.text, s.metadata, s.content_hash, true,
+                   1 + COALESCE((SELECT max(version) FROM {name} t
+                        WHERE t.collection_id = %(c)s AND NOT t.is_current AND t.external_id = s.external_id), 0),
+                   {values}
+            FROM import_text s
+            WHERE NOT EXISTS (SELECT 1 FROM {name} t
+                  WHERE t.collection_id = %(c)s AND t.is_current AND t.external_id = s.external_id)
+            ORDER BY s.line""",
+        c=collection.pk,
+    )
+    new = inserted - versions
     return new, updated, read - new - updated
 
 
@@ -177,21 +192,3 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
         **values,
     )
     return replaced - restored, metadata_updates + replaced
-
-
-def _insert_new(collection: Collection, table: Table) -> int:
-    """Insert the rows whose id has no current version; return their number."""
-    name, (columns, values) = table._meta.db_table, OWN_COLUMNS[table]
-    return execute(
-        f"""INSERT INTO {name}
-              (collection_id, external_id, text, metadata, content_hash, is_current, version, {columns})
-            SELECT %(c)s, s.external_id, s.text, s.metadata, s.content_hash, true,
-                   1 + COALESCE((SELECT max(version) FROM {name} t
-                        WHERE t.collection_id = %(c)s AND NOT t.is_current AND t.external_id = s.external_id), 0),
-                   {values}
-            FROM import_text s
-            WHERE NOT EXISTS (SELECT 1 FROM {name} t
-                  WHERE t.collection_id = %(c)s AND t.is_current AND t.external_id = s.external_id)
-            ORDER BY s.line""",
-        c=collection.pk,
-    )

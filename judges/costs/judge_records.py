@@ -22,7 +22,10 @@ def judge_of(version: JudgeVersion) -> Judge:
 
 def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
     versions = list(versions)
-    ciphertexts = read_encrypted_keys(row.api_key_env for row in versions)
+    # A key is stored, or the name of a variable; of names nothing is read.
+    key_names = [row.api_key_env for row in versions if row.api_key_env.startswith(STORED)]
+    stored_keys = StoredKey.objects.filter(name__in=key_names).values_list("name", "ciphertext")
+    ciphertexts = dict(stored_keys) if key_names else {}
     judges = [
         (
             Judge(**{name: getattr(row, name) for name in FIELDS}, encrypted_key=ciphertexts.get(row.api_key_env, "")),
@@ -34,12 +37,6 @@ def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
     has_prices = any(row.provider != "offline" and row.pk is not None for row in versions)
     prices = price_rows.newest_rows() if has_prices else []
     return [price_rows.apply_price(judge, created_at, prices) for judge, created_at in judges]
-
-
-def read_encrypted_keys(names: Iterable[str]) -> dict[str, str]:
-    """Return the encrypted stored keys by name; names of variables have none, and nothing is read for them."""
-    stored = [name for name in names if name.startswith(STORED)]
-    return dict(StoredKey.objects.filter(name__in=stored).values_list("name", "ciphertext")) if stored else {}
 
 
 def judges_of(ids: Iterable[int]) -> list[Judge]:

@@ -14,7 +14,6 @@ from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
 from judges.models.keys import StoredKey
 from judges.panels.judges_file import JudgesFile
-from judges.panels.panel_table import PanelSettings
 from judges.providers import require_extra
 from judges.stored_keys import SHORT, STORED, address_of, encrypt_key
 
@@ -62,19 +61,17 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
             source="file",
         )
         prices.append({"provider": price_entry.provider, "model": price_entry.model, "change": change})
-    panel = _store_panel(file.panel) if file.panel else None
+    panel = None
+    if file.panel:
+        # The panel of the file becomes the default of new campaigns.
+        panel_fields = {**file.panel.model_dump(), "is_default": True}
+        stored = Panel.objects.filter(name=file.panel.name).first()
+        is_same = stored and all(getattr(stored, name) == value for name, value in panel_fields.items())
+        if not is_same:
+            Panel.objects.filter(is_default=True).update(is_default=False)
+            Panel.objects.update_or_create(name=file.panel.name, defaults=panel_fields)
+        panel = {"name": file.panel.name, "change": "unchanged" if is_same else "changed" if stored else "new"}
     return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
-
-
-def _store_panel(panel: PanelSettings) -> dict[str, str]:
-    """Make the panel the default of new campaigns; return its name and its change."""
-    fields = {**panel.model_dump(), "is_default": True}
-    stored = Panel.objects.filter(name=panel.name).first()
-    if stored and all(getattr(stored, name) == value for name, value in fields.items()):
-        return {"name": panel.name, "change": "unchanged"}
-    Panel.objects.filter(is_default=True).update(is_default=False)
-    Panel.objects.update_or_create(name=panel.name, defaults=fields)
-    return {"name": panel.name, "change": "changed" if stored else "new"}
 
 
 def store_key(key: str, name: str, address: str, *, by: str, collection: Collection | None = None) -> None:

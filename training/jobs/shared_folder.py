@@ -75,7 +75,19 @@ class FolderPublisher:
                 if self.lease.is_revoked():
                     return
                 try:
-                    self._publish_progress()
+                    new_steps = sorted(set(self.folder.checkpoint_steps()) - self.published)
+                    # The metrics up to a checkpoint are published before the checkpoint.
+                    if new_steps:
+                        publish_results(self.folder)
+                    else:
+                        self._publish_progress_files()
+                    for step in new_steps:
+                        publish(self.folder.checkpoint(step))
+                        self.published.add(step)
+                    # Checkpoints deleted since then, even while they were being published, are deleted in the store.
+                    for step in self.published - set(self.folder.checkpoint_steps()):
+                        delete(self.folder.checkpoint(step))
+                        self.published.discard(step)
                 # The store or the database does not respond, or the disk is full: the next attempt may succeed.
                 except (OSError, DatabaseError) as error:
                     logger.warning("files of %s cannot be published: %s", self.lease.job, error)
@@ -86,18 +98,3 @@ class FolderPublisher:
         for name in PROGRESS_FILES:
             if (self.folder.path / name).is_file():
                 publish(self.folder.path / name, changing=True)
-
-    def _publish_progress(self) -> None:
-        new_steps = sorted(set(self.folder.checkpoint_steps()) - self.published)
-        # The metrics up to a checkpoint are published before the checkpoint.
-        if new_steps:
-            publish_results(self.folder)
-        else:
-            self._publish_progress_files()
-        for step in new_steps:
-            publish(self.folder.checkpoint(step))
-            self.published.add(step)
-        # Checkpoints deleted since then are deleted in the store, even if that was while they were being published.
-        for step in self.published - set(self.folder.checkpoint_steps()):
-            delete(self.folder.checkpoint(step))
-            self.published.discard(step)

@@ -54,7 +54,10 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
         # name, which in many containers cannot be resolved.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         if is_first:
-            group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _find_free_port(), "WORLD_SIZE": str(size)}
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))  # If port 0 is requested, the kernel chooses a free one.
+                port = str(probe.getsockname()[1])
+            group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(size)}
             command = [sys.executable, *(program or ("-m", "training.trainer", str(folder)))]
             for rank in range(1, size):
                 rank_variables = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
@@ -81,13 +84,6 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
                 for name in GROUP_VARIABLES:
                     os.environ.pop(name, None)
             stop_children(other_processes)
-
-
-def _find_free_port() -> str:
-    """Return the number of a port that no program uses at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))  # If port 0 is requested, the kernel chooses a free one.
-        return str(probe.getsockname()[1])
 
 
 def _exit_if_process_ends(other_processes: Sequence[Popen[str]], is_training_over: threading.Event) -> None:

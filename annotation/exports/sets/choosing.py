@@ -33,7 +33,12 @@ def filter_queries(
     """
 
     def choose_rows(query: SetQuery) -> list[SetRow]:
-        rows = _leave_out_unscored(query.rows, left_out)
+        rows = [row for row in query.rows if row.target_score is not None]
+        # Of the judged rows, only those scored by votes may lack a score at this point.
+        assumed_count = sum(row.target_score is None and row.assumed for row in query.rows)
+        left_out[gettext_noop("assumed negatives without a target score")] += assumed_count
+        judged_count = len(query.rows) - len(rows) - assumed_count
+        left_out[gettext_noop("fewer votes than the panel has members")] += judged_count
         if agreement is not None:
             rows = _leave_out_disputed(rows, agreement, left_out)
         if negatives is None and documents is None:
@@ -41,22 +46,15 @@ def filter_queries(
         # Documents of the run come first, by rank, and the others in seeded order.
         rows.sort(key=lambda row: (row.rank == 0, row.rank, order_key(seed, query.id, row.doc_id)))
         if negatives is not None:
-            rows = _limit_negatives(rows, negatives, left_out)
+            positives = [row for row in rows if row.relevant]
+            limited_rows = positives + [row for row in rows if not row.relevant][: negatives * len(positives)]
+            left_out[gettext_noop("more negatives than requested")] += len(rows) - len(limited_rows)
+            rows = limited_rows
         if documents is not None:
             rows = _limit_documents(rows, documents, left_out)
         return sorted(rows, key=lambda row: row.doc_id.encode())
 
     return keep_rows(queries, choose_rows)
-
-
-def _leave_out_unscored(rows: list[SetRow], left_out: LeftOutCounts) -> list[SetRow]:
-    """Return the rows with a target score. Only a score by votes may be missing at this point."""
-    scored_rows = [row for row in rows if row.target_score is not None]
-    assumed_count = sum(row.target_score is None and row.assumed for row in rows)
-    left_out[gettext_noop("assumed negatives without a target score")] += assumed_count
-    judged_count = len(rows) - len(scored_rows) - assumed_count
-    left_out[gettext_noop("fewer votes than the panel has members")] += judged_count
-    return scored_rows
 
 
 def _leave_out_disputed(rows: list[SetRow], agreement: float, left_out: LeftOutCounts) -> list[SetRow]:
@@ -69,14 +67,6 @@ def _leave_out_disputed(rows: list[SetRow], agreement: float, left_out: LeftOutC
             agreed_rows.append(row)
     left_out[gettext_noop("too little agreement")] += len(rows) - len(agreed_rows)
     return agreed_rows
-
-
-def _limit_negatives(rows: list[SetRow], negatives: int, left_out: LeftOutCounts) -> list[SetRow]:
-    """Return all positives, and the first `negatives` negatives for each of them."""
-    positives = [row for row in rows if row.relevant]
-    limited_rows = positives + [row for row in rows if not row.relevant][: negatives * len(positives)]
-    left_out[gettext_noop("more negatives than requested")] += len(rows) - len(limited_rows)
-    return limited_rows
 
 
 def _limit_documents(rows: list[SetRow], documents: int, left_out: LeftOutCounts) -> list[SetRow]:

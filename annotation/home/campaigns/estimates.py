@@ -113,7 +113,10 @@ def estimate_people(collection: Collection, configuration: Configuration, pairs:
     latency = latency_medians(same_policy) if same_policy else None
     pair_seconds = latency["wall"] / 1000 if latency else DREAM_DEBATE_SECONDS
     parallel_seconds = pairs * pair_seconds / settings.PAIRS_IN_FLIGHT
-    rate_limit_seconds = _rate_limit_seconds(configuration, calls)
+    # The judges share the calls evenly, so the one with the strictest limit ends last.
+    rate_limits = [judge.requests_per_minute for judge in configuration.judges if judge.requests_per_minute]
+    calls_per_judge = calls / max(1, len(configuration.judges))
+    rate_limit_seconds = calls_per_judge / min(rate_limits) * 60 if rate_limits else 0.0
 
     return PeopleEstimate(
         share=expected.share,
@@ -128,15 +131,6 @@ def estimate_people(collection: Collection, configuration: Configuration, pairs:
         model_seconds=max(pair_seconds, parallel_seconds, rate_limit_seconds),
         is_model_timed=latency is not None,
     )
-
-
-def _rate_limit_seconds(configuration: Configuration, calls: float) -> float:
-    """Return the seconds that the strictest rate limit allows for the calls, shared evenly among the judges."""
-    limits = [judge.requests_per_minute for judge in configuration.judges if judge.requests_per_minute]
-    if not limits:
-        return 0.0
-    calls_per_judge = calls / len(configuration.judges)
-    return calls_per_judge / min(limits) * 60
 
 
 class ExpectedShare(NamedTuple):

@@ -82,7 +82,16 @@ def list_campaigns(collection: Collection) -> list[ListedCampaign]:
         reports = reports_by_campaign.get(campaign.pk, ())
         # The keys of some raw counters contain the name of a model that answered instead of the judge's own model.
         judge_notes = describe_reports(reports, other_models(raw_counters))
-        is_judging = campaign.state == Campaign.State.RUNNING and campaign.kind != Campaign.Kind.COSTS
+        activity = None
+        if campaign.state == Campaign.State.RUNNING and campaign.kind != Campaign.Kind.COSTS:
+            elapsed_seconds = (timezone.now() - campaign.created_at).total_seconds()
+            pairs_per_minute = counts.finished / max(1.0, elapsed_seconds) * 60
+            activity = CampaignActivity(
+                pairs_per_minute=pairs_per_minute,
+                seconds_left=(counts.pairs - counts.finished) / pairs_per_minute * 60 if counts.finished else None,
+                waiting_reason=notifications.describe_wait(campaign),
+                accounts=tuple(_read_account_uses([*debaters, *voters])),
+            )
         listed_campaigns.append(
             ListedCampaign(
                 campaign=campaign,
@@ -90,22 +99,10 @@ def list_campaigns(collection: Collection) -> list[ListedCampaign]:
                 vote_rule=describe_panel(campaign.policy, voters, campaign.majority, early_stop=campaign.early_stop),
                 judge_notes=tuple(judge_notes),
                 open_batches=tuple(campaign.open_batches),
-                activity=_read_activity(campaign, counts, [*debaters, *voters]) if is_judging else None,
+                activity=activity,
             )
         )
     return listed_campaigns
-
-
-def _read_activity(campaign: Campaign, counts: CampaignCounts, judges: Iterable[JudgeVersion]) -> CampaignActivity:
-    """Return what a running campaign is doing. `judges` are its debaters and voters."""
-    elapsed_seconds = (timezone.now() - campaign.created_at).total_seconds()
-    pairs_per_minute = counts.finished / max(1.0, elapsed_seconds) * 60
-    return CampaignActivity(
-        pairs_per_minute=pairs_per_minute,
-        seconds_left=(counts.pairs - counts.finished) / pairs_per_minute * 60 if counts.finished else None,
-        waiting_reason=notifications.describe_wait(campaign),
-        accounts=tuple(_read_account_uses(judges)),
-    )
 
 
 def read_accounts(campaign: Campaign) -> list[AccountUse]:
@@ -123,14 +120,11 @@ def _read_account_uses(judges: Iterable[JudgeVersion]) -> list[AccountUse]:
             judge_ids_by_account.setdefault(account, []).append(judge.pk)
     if not judge_ids_by_account:
         return []
-    states = read_account_states(judge_ids_by_account)
-    return [
-        AccountUse(state, tuple(judge_ids_by_account[account]), _account_title(account))
-        for account, state in states.items()
-    ]
-
-
-def _account_title(account: Account) -> str:
-    provider, base_url, _key = account
-    title = PRESETS[provider].title if provider in PRESETS else provider
-    return f"{title} ({urlsplit(base_url).netloc})" if base_url else title
+    uses = []
+    for account, state in read_account_states(judge_ids_by_account).items():
+        provider, base_url, _key = account
+        title = PRESETS[provider].title if provider in PRESETS else provider
+        if base_url:
+            title = f"{title} ({urlsplit(base_url).netloc})"
+        uses.append(AccountUse(state, tuple(judge_ids_by_account[account]), title))
+    return uses

@@ -2,7 +2,6 @@
 
 import html
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from smtplib import SMTPException
@@ -85,7 +84,11 @@ def mail_inbox(user: User, collection: Collection, *, administers: bool = True) 
             return False
         if not rows.update(mailed=identities, mailed_at=now):
             return False
-        message = _write_mail(user, collection, news)
+        title = " ".join((collection.title or collection.name).split())
+        subject = ngettext("%(title)s: %(count)s thing is new", "%(title)s: %(count)s things are new", len(news))
+        text = render_to_string("inbox/mail.txt", {"lines": news, "site": user.inbox_site})
+        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + subject % {"title": title, "count": len(news)}
+        message = EmailMessage(subject, text.strip() + "\n", to=[user.email])
     try:
         with without_connection():
             message.send()
@@ -119,11 +122,3 @@ def list_reply_lines(member: Membership, collection: Collection) -> list[MailLin
     )
     address = reverse("replies", args=[collection.name])
     return [MailLine(f"replies {news['newest'].isoformat()}", sentence % {"count": news["count"]}, address)]
-
-
-def _write_mail(user: User, collection: Collection, news: Sequence[MailLine]) -> EmailMessage:
-    title = " ".join((collection.title or collection.name).split())
-    subject = ngettext("%(title)s: %(count)s thing is new", "%(title)s: %(count)s things are new", len(news))
-    text = render_to_string("inbox/mail.txt", {"lines": news, "site": user.inbox_site})
-    subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + subject % {"title": title, "count": len(news)}
-    return EmailMessage(subject, text.strip() + "\n", to=[user.email])

@@ -49,11 +49,6 @@ def _owners_of(variable: str) -> list[Preset]:
     return [preset for preset in PRESETS.values() if preset.key_env and preset.key_env == variable]
 
 
-def may_name(variable: str) -> bool:
-    """Return whether this environment variable may be named from a browser as an API key's."""
-    return bool(_owners_of(variable)) or variable.endswith(OWN_KEY) or variable.startswith(STORED)
-
-
 def check_from_browser(judge: JudgeSettings) -> None:
     """Raise BadOption for a judge that would run a command, or send a secret to another host than its own."""
     values = {"variable": judge.api_key_env, "suffix": OWN_KEY}
@@ -63,7 +58,8 @@ def check_from_browser(judge: JudgeSettings) -> None:
             _("token_command runs a command on the server. Load such a model there, with manage.py configure_judges."),
         )
     owners = _owners_of(judge.api_key_env)
-    if judge.api_key_env and not may_name(judge.api_key_env):
+    may_be_named = bool(owners) or judge.api_key_env.endswith(OWN_KEY) or judge.api_key_env.startswith(STORED)
+    if judge.api_key_env and not may_be_named:
         raise BadOption("api_key_env", _("Use a variable name that ends in %(suffix)s.") % values)
     if not judge.base_url:
         return

@@ -57,6 +57,8 @@ def list_devices(user: User, current_key: str | None) -> list[SignedInDevice]:
 
     `current_key` is the key of the request's session, or None if the request has no session.
     """
+    unexpired_keys = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    unexpired_sessions = UserSession.objects.filter(user=user, session_key__in=unexpired_keys)
     return [
         SignedInDevice(
             pk=session.pk,
@@ -65,7 +67,7 @@ def list_devices(user: User, current_key: str | None) -> list[SignedInDevice]:
             is_current=session.session_key == current_key,
             browser_and_system=describe_browser_and_system(session.user_agent),
         )
-        for session in _unexpired_sessions(user)
+        for session in unexpired_sessions.order_by("-created_at", "-pk")
     ]
 
 
@@ -85,13 +87,6 @@ def end_other_sessions(user: User, current_key: str | None) -> int:
 def end_session(user: User, pk: int) -> bool:
     """End the session with this primary key, and return whether the user had such a session."""
     return _end_sessions(UserSession.objects.filter(user=user, pk=pk)) > 0
-
-
-def _unexpired_sessions(user: User) -> QuerySet[UserSession]:
-    """Return a user's sessions that have not expired, newest first."""
-    unexpired_keys = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
-    user_sessions: QuerySet[UserSession] = UserSession.objects.filter(user=user, session_key__in=unexpired_keys)
-    return user_sessions.order_by("-created_at", "-pk")
 
 
 def _end_sessions(user_sessions: QuerySet[UserSession]) -> int:

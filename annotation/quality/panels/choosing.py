@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from django.utils.translation import gettext as _
-from numpy.typing import NDArray
 
 from annotation.agreement.measures import Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
@@ -151,6 +150,8 @@ def choose_judges(
     def propose(subset: Subset) -> Proposal:
         return measure_panel(subset, votes, usable_reference, error_correlations, known_vote_costs)
 
+    # Without the kappas that are not defined, such as that of a candidate with itself.
+    defined_kappas = [candidate_kappas[np.isfinite(candidate_kappas)] for candidate_kappas in kappas]
     measures = CandidateMeasures(
         pair_count=votes.shape[1],
         reference_counts=ReferenceCounts(
@@ -160,7 +161,7 @@ def choose_judges(
         floor=floor,
         agreements=agreements,
         error_correlations=error_correlations,
-        mean_kappas=tuple(_mean_of_defined(candidate_kappas) for candidate_kappas in kappas),
+        mean_kappas=tuple(float(values.mean()) if len(values) else None for values in defined_kappas),
         copy_groups=tuple(group for group in groups if len(group) > 1),
     )
     panels = PanelProposals(
@@ -171,12 +172,6 @@ def choose_judges(
         no_proposal_reason="" if ranked.subset_count else _explain_no_proposal(qualities, len(eligible), size),
     )
     return PanelChoice(measures, panels)
-
-
-def _mean_of_defined(values: NDArray[np.float64]) -> float | None:
-    """Return the mean of the values that are not NaN; None if there is no such value."""
-    defined = values[np.isfinite(values)]
-    return float(defined.mean()) if len(defined) else None
 
 
 def _explain_no_proposal(qualities: Sequence[Quality], eligible_count: int, size: int) -> str:

@@ -176,9 +176,27 @@ def build_page(document: ComparisonDocument, parameters: QueryDict) -> Compariso
         people = replace(people, hourly_rate=hourly_rate)
 
     # 3. The figures depend on the cost of people.
-    resolver = _choose_resolver(document)
+    # People resolve the escalated pairs if they answered for some policy, or if there are no reference grades either:
+    # then their answers are missing.
+    people_answered = any(
+        policy["after"][PEOPLE]["balanced_accuracy"]["value"] is not None
+        for policy in document["policies"]
+        if policy["available"] and policy["escalated"] and PEOPLE in policy["after"]
+    )
+    resolver = PEOPLE if people_answered or document["reference"] != REFERENCE_GRADES else AS_GOLD
     best_trade_offs = find_best_trade_offs(document["policies"])
-    policy_rows = _build_policy_rows(document["policies"], best_trade_offs, resolver, people)
+    names_of_best = {trade_off.name for trade_off in best_trade_offs}
+    policy_rows = [
+        PolicyRow(
+            name=policy["name"],
+            policy=policy["policy"],
+            is_current=policy.get("current", False),
+            is_best_trade_off=policy["name"] in names_of_best,
+            unavailable_reason=policy["reason"] or "",
+            figures=_read_figures(policy, resolver, people) if policy["available"] else None,
+        )
+        for policy in document["policies"]
+    ]
 
     # 4. The query string keeps the time, the rate and LARA, but not the chosen cells.
     page_parameters = {name: parameters[name] for name in ("seconds", "rate", "lara") if parameters.get(name)}
@@ -222,36 +240,6 @@ def _parse_number(parameters: QueryDict, name: str) -> float | None:
     except ValueError:
         return None
     return value if 0 <= value <= 1e6 else None
-
-
-def _choose_resolver(document: ComparisonDocument) -> str:
-    """Return who resolves the escalated pairs: people if they answered for some policy, else the reference grades.
-
-    If there are no reference grades either, it is people, whose answers are then missing.
-    """
-    people_answered = any(
-        policy["after"][PEOPLE]["balanced_accuracy"]["value"] is not None
-        for policy in document["policies"]
-        if policy["available"] and policy["escalated"] and PEOPLE in policy["after"]
-    )
-    return PEOPLE if people_answered or document["reference"] != REFERENCE_GRADES else AS_GOLD
-
-
-def _build_policy_rows(
-    policies: Sequence[PolicyDocument], best_trade_offs: Sequence[TradeOff], resolver: str, people: SimulatedPeople
-) -> list[PolicyRow]:
-    names_of_best = {trade_off.name for trade_off in best_trade_offs}
-    return [
-        PolicyRow(
-            name=policy["name"],
-            policy=policy["policy"],
-            is_current=policy.get("current", False),
-            is_best_trade_off=policy["name"] in names_of_best,
-            unavailable_reason=policy["reason"] or "",
-            figures=_read_figures(policy, resolver, people) if policy["available"] else None,
-        )
-        for policy in policies
-    ]
 
 
 def _read_figures(policy: PolicyDocument, resolver: str, people: SimulatedPeople) -> PolicyFigures:
@@ -350,9 +338,14 @@ def _build_cross_table(
     """Build the cross table. `cells_for_people` are keys of cells; people also judge the cells without a label."""
     boxes: dict[tuple[str, str], CrossingBox] = {}
     for cell in cells:
+        # A column such as "3-2" is 3 of 5 votes for relevant.
+        column = _("no votes")
+        if cell.column != NONE:
+            votes, against = cell.column.split("-")
+            column = _("votes %(votes)s-%(against)s") % {"votes": votes, "against": against}
         boxes[cell.row, cell.column] = CrossingBox(
             cell=cell,
-            description=f"{format_row(cell.row)} · {_format_column(cell.column)}",
+            description=f"{format_row(cell.row)} · {column}",
             is_for_people=cell.label is None or cell.key in cells_for_people,
             pairs_query_string=urlencode({"campaign": campaign_number, "cross": cell.key}),
         )
@@ -369,11 +362,3 @@ def format_row(row: str) -> str:
     if row in ROW_LABELS:
         return _(ROW_LABELS[row])
     return _(ROW_LABELS[row[-1]]) % {"round": row[:-1]}
-
-
-def _format_column(column: str) -> str:
-    """Return a column of the cross table in words, such as "votes 3-2" for 3 of 5 votes for relevant."""
-    if column == NONE:
-        return _("no votes")
-    votes, against = column.split("-")
-    return _("votes %(votes)s-%(against)s") % {"votes": votes, "against": against}

@@ -56,7 +56,17 @@ def list_queries(
     STATES; an empty text sets no condition. The page begins after the primary key `after`, or if `before` is not 0, it
     ends before that key.
     """
-    queries = _filter_queries(collection, search, state)
+    queries = Query.objects.filter(collection=collection, is_current=True)
+    if search:
+        queries = queries.filter(Q(external_id__startswith=search) | Q(text__icontains=search))
+    has_aspects = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
+    has_unreviewed_pairs = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
+    if state == "none":
+        queries = queries.filter(~has_aspects)
+    elif state == "review":
+        queries = queries.filter(has_aspects & has_unreviewed_pairs)
+    elif state == "done":
+        queries = queries.filter(has_aspects & ~has_unreviewed_pairs)
     queries = queries.filter(pk__lt=before).order_by("-pk") if before else queries.filter(pk__gt=after).order_by("pk")
     # One id more than a page has, which tells whether there are further queries in this direction.
     ids = list(queries.values_list("pk", flat=True)[: PAGE_SIZE + 1])
@@ -85,22 +95,6 @@ def unreviewed_pairs(query: Q, collection: Collection) -> QuerySet[Pair]:
     return reviewable_pairs(query, collection.relevant_from).exclude(Exists(judgments))
 
 
-def _filter_queries(collection: Collection, search: str, state: str) -> QuerySet[Query]:
-    """Return the queries that contain `search` and are in `state`."""
-    queries = Query.objects.filter(collection=collection, is_current=True)
-    if search:
-        queries = queries.filter(Q(external_id__startswith=search) | Q(text__icontains=search))
-    has_aspects = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
-    has_unreviewed_pairs = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
-    if state == "none":
-        queries = queries.filter(~has_aspects)
-    elif state == "review":
-        queries = queries.filter(has_aspects & has_unreviewed_pairs)
-    elif state == "done":
-        queries = queries.filter(has_aspects & ~has_unreviewed_pairs)
-    return queries
-
-
 def _load_queries(collection: Collection, ids: list[int]) -> list[ListedQuery]:
     """Return the queries with these primary keys, in the order of the keys."""
     supporting_labels = Label.objects.filter(
@@ -110,7 +104,12 @@ def _load_queries(collection: Collection, ids: list[int]) -> list[ListedQuery]:
     aspect_counts = _count_by_query(Aspect.objects.filter(query__in=ids, is_current=True))
     supporting_counts = _count_by_query(supporting_pairs)
     unreviewed_counts = _count_by_query(unreviewed_pairs(Q(query__in=ids), collection))
-    reviews = _read_reviews(ids)
+    # For each reviewed query, whether its last submitted review is of the newest revision of the aspects.
+    newest_revision = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
+    is_of_newest = ExpressionWrapper(Q(final=Subquery(newest_revision)), BooleanField())
+    submitted = AspectReview.objects.filter(query__in=ids, state=AspectReview.State.SUBMITTED).order_by("pk")
+    # Later reviews of a query replace earlier ones.
+    reviews = dict(submitted.annotate(is_of_newest=is_of_newest).values_list("query", "is_of_newest"))
     queries = Query.objects.filter(pk__in=ids).annotate(beginning=Left("text", MAX_LISTED_CHARACTERS)).order_by("pk")
     return [
         ListedQuery(
@@ -129,12 +128,3 @@ def _load_queries(collection: Collection, ids: list[int]) -> list[ListedQuery]:
 def _count_by_query(rows: QuerySet[Any]) -> dict[int, int]:
     """Return the number of rows of each query that has any, by the primary key of the query."""
     return dict(rows.order_by().values_list("query").annotate(Count("pk")))
-
-
-def _read_reviews(query_ids: list[int]) -> dict[int, bool]:
-    """Return for each reviewed query whether its last submitted review is of the newest revision of the aspects."""
-    newest_revision = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
-    is_of_newest = ExpressionWrapper(Q(final=Subquery(newest_revision)), BooleanField())
-    submitted = AspectReview.objects.filter(query__in=query_ids, state=AspectReview.State.SUBMITTED).order_by("pk")
-    # Later reviews of a query replace earlier ones.
-    return dict(submitted.annotate(is_of_newest=is_of_newest).values_list("query", "is_of_newest"))

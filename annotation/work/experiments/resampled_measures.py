@@ -71,7 +71,10 @@ def _resample_terms(terms: Sequence[MeasureTerm], undefined_reason: str, resampl
     if min(term.item_count for term in terms) < 2 or not resample_count:
         return without_interval
     # Each term has a seed of its own: with the same seed, both terms would draw the same positions and vary together.
-    samples = [_draw_values(term, resample_count, seed) for seed, term in enumerate(terms)]
+    samples = []
+    for seed, term in enumerate(terms):
+        blocks = draw_resamples(np.ones(term.item_count, dtype=np.int64), resample_count, seed)
+        samples.append(np.concatenate([term.measure(weights.astype(float)) for weights in blocks]))
     differences = samples[0] - sum(samples[1:])
     lows, highs = percentile_interval(differences[:, None])
     low = float(lows[0])
@@ -79,12 +82,6 @@ def _resample_terms(terms: Sequence[MeasureTerm], undefined_reason: str, resampl
     if not (np.isfinite(low) and np.isfinite(high)):
         return without_interval
     return Statistic(value=value, low=low, high=high, n=item_count, reason=None)
-
-
-def _draw_values(term: MeasureTerm, resample_count: int, seed: int) -> Floats:
-    """Return the value of the measure in each resample of its items."""
-    blocks = draw_resamples(np.ones(term.item_count, dtype=np.int64), resample_count, seed)
-    return np.concatenate([term.measure(weights.astype(float)) for weights in blocks])
 
 
 def accuracy_measure(votes: Sequence[Vote], item_positions: NDArray[np.intp]) -> Measure:

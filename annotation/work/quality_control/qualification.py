@@ -148,21 +148,20 @@ def allow_retake(*, membership: Membership, by: User | None) -> None:
     """
     collection, last_number = membership.collection, membership.trial
     later_numbers = [number for number in list_tests(collection) if number > last_number]
-    next_number = later_numbers[0] if later_numbers else _make_next_test(collection, last_number, by)
+    if later_numbers:
+        next_number = later_numbers[0]
+    else:
+        # A test of the same size, of gold that no test has used.
+        tests = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
+        size = tests.filter(seq=last_number, priority=TEST_PRIORITY).count()
+        unused = free_gold_pairs(collection, reference_grades(collection)).exclude(pk__in=tests.values("pair"))
+        if not size or unused.count() < PRACTICE_COUNT + size:
+            raise BadInput(_("There is no other test. Create one, so that the same pairs are not used again"))
+        next_number = make_test(collection=collection, size=size, seed=collection.seed + last_number + 1, by=by)
     Membership.objects.filter(pk=membership.pk).update(
         trial=next_number, failed_at=None, qualified_at=None, retake_asked_at=None
     )
     record(by, "qualification.again", collection, concerns=membership.user, test=next_number)
-
-
-def _make_next_test(collection: Collection, last_number: int, by: User | None) -> int:
-    """Make a test of the size of test `last_number` from unused gold; return its number. Raises BadInput."""
-    tests = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
-    size = tests.filter(seq=last_number, priority=TEST_PRIORITY).count()
-    unused = free_gold_pairs(collection, reference_grades(collection)).exclude(pk__in=tests.values("pair"))
-    if not size or unused.count() < PRACTICE_COUNT + size:
-        raise BadInput(_("There is no other test. Create one, so that the same pairs are not used again"))
-    return make_test(collection=collection, size=size, seed=collection.seed + last_number + 1, by=by)
 
 
 @transaction.atomic
