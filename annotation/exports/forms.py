@@ -27,22 +27,24 @@ from corpus.models import Collection, Label, Pair
 from corpus.search import lengths
 from store.files import publish
 
-MOST = 200_000_000  # Most bytes of an uploaded file; the command export takes any.
-FIRST = (*OF_FORMAT, *OF_SOME, "teacher", "split", "seed")  # Fields outside the section of further options.
-FILES = ("run", "tokenizer")
-NAMED = {
+LARGEST = 200_000_000  # Bytes of an uploaded file; the command `export` takes larger ones.
+MAIN_FIELDS = (*OF_FORMAT, *OF_SOME, "teacher", "split", "seed")  # The others are in the section of further options.
+FILE_FIELDS = ("run", "tokenizer")
+# Fields that name a list of queries for each split of a training set: their titles and help.
+SPLIT_TITLES = {"test": _("Test split"), "dev": _("Dev split"), "train": _("Training split")}
+SPLIT_HELP = {
     "test": _("A kept list, or the split that queries carry. Blank: no test split."),
     "dev": _("Blank: a share of the queries."),
     "train": _("Blank: a share of the queries, or all that are in no other split."),
 }
-TITLES = {"test": _("Test split"), "dev": _("Dev split"), "train": _("Training split")}
-SPLIT = 0.9  # Default share of queries for training.
-# Number of dev queries with a relevant document, of which a split by near-duplicates and chance leaves at least ten.
+TRAINING_SHARE = 0.9  # Default share of the queries for training.
+# Queries with a relevant document that are held back for dev: a split keeps near-duplicates together and is by chance,
+# and of this number at least ten remain.
 DEV_QUERIES = 16
 
 
 def suggest_split(collection: Collection) -> float:
-    """Return the share of queries for training that leaves enough for a test: 0.9, or less of few queries.
+    """Return the share of queries for training that leaves enough for a test: 0.9, or less where there are few queries.
 
     Half of the dev queries choose the checkpoint and the others test it, so fewer than ten are no test.
     """
@@ -52,12 +54,12 @@ def suggest_split(collection: Collection) -> float:
     queries = relevant.values("pair__query").distinct().count()
     # Half of them train where they are too few for both.
     if queries < 2 * DEV_QUERIES:
-        return 0.5 if queries else SPLIT
-    return round(min(SPLIT, 1 - DEV_QUERIES / queries), 2)
+        return 0.5 if queries else TRAINING_SHARE
+    return round(min(TRAINING_SHARE, 1 - DEV_QUERIES / queries), 2)
 
 
 class RatingScale(NamedTuple):
-    """The ratings of a format by grade, or why it needs a scale."""
+    """The rating of each grade in a rating format, or why the format needs a scale for these grades."""
 
     form: Format
     ratings: dict[int, float]
@@ -71,8 +73,10 @@ class ExportForm(ActionForm):
 
     def __init__(self, *args: Any, collection: Collection, initial: dict[str, Any] | None = None) -> None:
         self.collection = collection
-        origins, versions, split_names = _count_origins(collection), list_versions(collection), list_names(collection)
-        endpoints = list_endpoints()
+        versions, split_names, endpoints = list_versions(collection), list_names(collection), list_endpoints()
+        # The origins of the labels of pairs, with the number of labels of each.
+        labels = Label.objects.filter(pair__collection=collection, aspect=None)
+        origins = list(labels.values_list("origin").annotate(label_count=Count("pk")).order_by("origin"))
         self.origins = {origin for origin, _n in origins}
         answers = Preference.objects.filter(comparison__set__collection=collection)
         self.has_comparisons = answers.exists()
@@ -97,24 +101,25 @@ class ExportForm(ActionForm):
         super().__init__(ExportOptions, *args, choices=choices, initial=initial)
         assessors = [("", _("judges, people and imports")), ("people", _("people only")), ("judges", _("judges only"))]
         self.fields["assessors"] = forms.ChoiceField(label=_("Grades by"), choices=assessors, required=False)
-        for name in FILES:
+        for name in FILE_FIELDS:
             text = text_of(ExportOptions, name)
             self.fields[name] = forms.FileField(required=False, label=text.title, help_text=text.help)
         if not versions:
             del self.fields["qrels"]
         if not endpoints:
             del self.fields["endpoint"]
-        for side, help_text in NAMED.items() if split_names else ():
+        if split_names:
             split_choices = [("", _("none")), *((name, name) for name in split_names)]
-            self.fields[f"{side}_queries"] = forms.ChoiceField(
-                required=False, label=TITLES[side], help_text=help_text, choices=split_choices
-            )
+            for side, help_text in SPLIT_HELP.items():
+                self.fields[f"{side}_queries"] = forms.ChoiceField(
+                    required=False, label=SPLIT_TITLES[side], help_text=help_text, choices=split_choices
+                )
         self.order_fields(list(ExportOptions.model_fields))
 
     @property
     def more(self) -> list[forms.BoundField]:
         """Fields in the section of further options."""
-        return [self[name] for name in self.fields if name not in FIRST]
+        return [self[name] for name in self.fields if name not in MAIN_FIELDS]
 
     @property
     def scales(self) -> list[RatingScale]:
@@ -131,21 +136,30 @@ class ExportForm(ActionForm):
     def clean(self) -> dict[str, Any]:
         """Read the options and the uploaded files, without options that do not apply."""
         data = self.cleaned_data
-        if (form := ALL_FORMATS.get(data.get("format", ""))) is not None:
+        form = ALL_FORMATS.get(data.get("format", ""))
+        if form is not None:
+            # A training set takes all options except those of single files; a single file takes those of all formats
+            # and its own.
             ignored = set(OF_SOME) if form.is_set else set(self.fields) - {*OF_FORMAT, *form.takes}
-            for name in ignored | (set() if form.labels else set(OF_FORMAT[1:])):
+            if not form.labels:
+                # Without labels, of the options of all formats only the format itself remains.
+                ignored |= set(OF_FORMAT) - {"format"}
+            for name in ignored:
                 data.pop(name, None)
                 self.errors.pop(name, None)
+        # All origins are the same as no limit.
         if set(data.get("origins", ())) == self.origins:
             data.pop("origins", None)
         if data.get("qrels"):
             data.pop("split", None)  # All queries of a version are test.
         if not data.get("aggregate"):
             data.pop("assessors", None)
-        if named_splits := {side: name for side in SPLITS if (name := data.pop(f"{side}_queries", ""))}:
+        # Values that are no field of their own in the record of options are fixed ones of the form.
+        named_splits = {side: name for side in SPLITS if (name := data.pop(f"{side}_queries", ""))}
+        if named_splits:
             self.fixed = {**self.fixed, "named_splits": named_splits}
         if not self.errors:
-            for name in FILES:
+            for name in FILE_FIELDS:
                 try:
                     if upload := data.pop(name, None):
                         self.fixed = {**self.fixed, name: keep_upload(self.collection, upload, name)}
@@ -159,10 +173,10 @@ def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str
 
     Raises BadInput for a file that is too large or not of the kind, and stores none.
     """
-    if upload.size is None or upload.size > MOST:
+    if upload.size is None or upload.size > LARGEST:
         raise BadInput(
             _("%(name)s is larger than %(most)s MB. Use the export command instead")
-            % {"name": upload.name, "most": MOST // 1_000_000}
+            % {"name": upload.name, "most": LARGEST // 1_000_000}
         )
     digest = sha256()
     for chunk in upload.chunks():
@@ -186,9 +200,3 @@ def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str
         raise BadInput(str(error).replace(str(path), path.name)) from None
     publish(path)  # A worker on another machine may make the set.
     return str(path)
-
-
-def _count_origins(collection: Collection) -> list[tuple[str, int]]:
-    """Return the origins of the collection's labels of pairs, in order, with the number of labels of each."""
-    origins = Label.objects.filter(pair__collection=collection, aspect=None).values_list("origin")
-    return list(origins.annotate(label_count=Count("pk")).order_by("origin"))

@@ -31,9 +31,9 @@ from judges.prompts.render import TEXT_LIMIT, step_prompt, truncated_field
 from judges.records import Judge
 from judges.retrieval import model_requests
 
-LIKELY = 200  # Tokens of a grading.
-SAMPLED = 30
-ROLE = "assess"
+LIKELY_TOKENS = 200  # Expected length of a grading, for the estimate of the cost.
+SAMPLED_PROMPTS = 30  # The estimate measures the length of this many prompts.
+ROLE = "assess"  # Name of the judge's role in its model calls.
 NO_ANSWER = "there is no answer to grade"
 NO_REFERENCE = "the query has no reference answer"
 
@@ -57,7 +57,7 @@ class GradedAnswer:
 
     def step(self, judge: Judge) -> ConversationStep[AnswerGrade]:
         """Return the step in which the judge grades this answer."""
-        # The prompt does not name the answer's system; parts shared by all answers come first.
+        # The prompt does not name the answer's system. Parts shared by all answers to the query come first.
         shared_fields = {
             **truncated_field("question", self.question, TEXT_LIMIT),
             "aspects": [aspect.in_prompt for aspect in self.aspects],
@@ -87,7 +87,8 @@ class Gradings(AgentJobs):
         search = options.get("search") or jobs.require_search(collection, options.get("protocol"))
         judge = model_requests.judge_for(ROLE, options["judge"])
         references = jobs.newest_job(collection, AgentJob.Kind.REFERENCE)
-        # Everything that the grades depend on: if one of these changes, it is another grading.
+        # Everything that the grades depend on: if one of these changes, it is another grading. Rounding halves up is
+        # the default, which is not named.
         depends: dict[str, Any] = {
             "judge": {judge.name: judge.id},
             "references": references and references.pk,
@@ -107,8 +108,8 @@ class Gradings(AgentJobs):
         judge = raise_output_limit(plan.judges[0])
         # Answers that cannot be graded cost nothing.
         answers = [answer for answer in plan.parts if not answer.problem]
-        sample = [answer.step(judge).prompt for answer in answers[:SAMPLED]]
-        return of_calls(judge, len(answers), sample, schema_of(AnswerGrade), LIKELY)
+        sample = [answer.step(judge).prompt for answer in answers[:SAMPLED_PROMPTS]]
+        return of_calls(judge, len(answers), sample, schema_of(AnswerGrade), LIKELY_TOKENS)
 
     def judges_of(self, job: AgentJob) -> list[Judge]:
         return [jobs.judge_in(job)]
@@ -124,43 +125,45 @@ class Gradings(AgentJobs):
         for answer in missing:
             if answer.problem:
                 _store_grades(job, answer, None, answer.problem)
-        unanswered = {
-            f"{graded_answer.trace}/{graded_answer.round}": graded_answer
-            for graded_answer in missing
-            if not graded_answer.problem
-        }
-
-        async def ask(conversation: Conversation) -> str:
-            answer = unanswered[conversation.subject.topic]
-            step = answer.step(judge)
-            grade = await conversation.ask(step)
-            problem = conversation.problem_with(step) or grade.outcome if isinstance(grade, NoVerdict) else ""
-            # A judge that could not be reached is asked again when the job resumes; after a grading
-            # that cannot be read it is not.
-            if isinstance(grade, NoVerdict) and grade.outcome == "error":
-                return problem
-            # The loop of the conversations must not wait for the database.
-            await thread.run(_store_grades, job, answer, None if isinstance(grade, NoVerdict) else grade, problem)
-            return ""
-
-        subjects = [Subject(answer.query, answer.question, topic) for topic, answer in unanswered.items()]
+        # By the topic of the conversation in which an answer is graded.
+        ungraded = {f"{answer.trace}/{answer.round}": answer for answer in missing if not answer.problem}
+        subjects = [Subject(answer.query, answer.question, topic) for topic, answer in ungraded.items()]
         with jobs.DatabaseThread() as thread:
+
+            async def ask(conversation: Conversation) -> str:
+                """Grade an answer; return the problem if the judge must be asked again, else an empty text."""
+                answer = ungraded[conversation.subject.topic]
+                step = answer.step(judge)
+                grade: AnswerGrade | NoVerdict | None = await conversation.ask(step)
+                problem = ""
+                if isinstance(grade, NoVerdict):
+                    problem = conversation.problem_with(step) or grade.outcome
+                    # A judge that could not be reached is asked again when the job resumes; after a grading that
+                    # cannot be read it is not.
+                    if grade.outcome == "error":
+                        return problem
+                    grade = None
+                # The loop of the conversations must not wait for the database.
+                await thread.run(_store_grades, job, answer, grade, problem)
+                return ""
+
             phase = _("grading answers")
-            jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=total - len(unanswered))
+            jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=total - len(ungraded))
 
 
-KIND = GRADINGS = Gradings()
+KIND = GRADINGS = Gradings()  # Every module of a kind of job names it KIND.
 
 
 def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedAnswer]:
     """Load every answer in the traces of a search with its reference: a written one, or the query's answers."""
     traces = list(Trace.objects.filter(job=search).order_by("retriever", "agent", "query"))
+    # The traces of all retrievers and agents share their queries.
     queries = Query.objects.in_bulk({trace.query_id for trace in traces})
-    # In bulk: traces of all retrievers and agents share their queries.
-    # Without the reference answers that could not be written.
+    # A reference answer with a problem could not be written.
     rows = ReferenceAnswer.objects.filter(job=references, problem="") if references else ReferenceAnswer.objects.none()
     reference_answers = dict(rows.values_list("query", "answer"))
     aspects = load_query_aspects(search.collection, queries)
+
     answers = []
     for trace in traces:
         query = queries[trace.query_id]
@@ -184,6 +187,7 @@ def _missing_answers(job: AgentJob) -> tuple[list[GradedAnswer], int]:
 
 
 def _store_grades(job: AgentJob, answer: GradedAnswer, grade: AnswerGrade | None, problem: str) -> None:
+    """Store the scores of an answer, or only the problem if there is no grade."""
     values: dict[str, Any] = {"problem": problem}
     if grade is not None:
         scores: dict[str, float] = {aspect_score.id: aspect_score.score for aspect_score in grade.aspect_scores}

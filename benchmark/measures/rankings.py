@@ -16,13 +16,15 @@ Qrels = Mapping[str, Mapping[str, int]]
 # query id -> document id -> score; higher is better, ties by document id descending, as trec_eval has them.
 Run = Mapping[str, Mapping[str, float]]
 
+# A measure in ir_measures' notation: a name, parameters in parentheses, and a cutoff, as in nDCG(dcg='exp-log2')@10.
+# The value of a parameter is a number, a boolean, a quoted word, or a gain for each grade, as {1:3,2:7}.
 _VALUE = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9}|True|False|'[\w-]+'|\"[\w-]+\"|\{(?:[0-9]{1,9}:[0-9]{1,9},?)+\})"
 _PARAMETER = re.compile(rf"(\w+)={_VALUE}")
 _NAME = re.compile(
     rf"[^\W\d]\w*(?:\((?:\w+={_VALUE}(?:,\w+={_VALUE})*)?\))?(?:@(?:[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?|\.[0-9]{{1,9}}))?"
 )
 _HIT = re.compile(r"Hit(?=[(@])")
-# What a parameter may be. trec_eval's C code ends the whole process for others.
+# The lowest and highest value of a parameter. trec_eval's C code ends the whole process for others.
 RANGES = {"cutoff": (1, 10**9), "rel": (1, 10**9), "recall": (0, 1), "p": (0, 1), "beta": (0.001, 1000)}
 # The highest grade that gdeval, the program behind ERR and nDCG with exponential gain, takes.
 GDEVAL_GRADES = 4
@@ -119,33 +121,32 @@ def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Measu
     if not qrels:
         raise BadInput("The qrels contain no queries. Add judgments before measuring.")
     # Scores without ties in trec_eval's order: each program behind ir_measures breaks ties in its own way.
-    ranked_run = {
-        query: {
-            document: float(len(run[query]) - position) for position, document in enumerate(rank_documents(run[query]))
-        }
-        for query in qrels
-        if run.get(query)
-    }
+    ranked_run: dict[str, dict[str, float]] = {}
+    for query in qrels:
+        if scores := run.get(query):
+            ranked = rank_documents(scores)
+            ranked_run[query] = {document: float(len(ranked) - position) for position, document in enumerate(ranked)}
     # All queries of the qrels, as trec_eval -c: a run is not better for the queries that it leaves out.
     per_query = {name: dict.fromkeys(qrels, 0.0) for name in measure_of}
     for name, measure in measure_of.items():
-        for query in qrels.keys() - ranked_run.keys() if is_count(measure) else ():
-            # A query that the run lacks counts as a query, and so do its relevant documents.
+        # A query that the run lacks counts as a query, and so do its relevant documents.
+        for query in qrels.keys() - ranked_run.keys():
             if measure.NAME == "NumRel":
                 per_query[name][query] = float(sum(grade >= measure["rel"] for grade in qrels[query].values()))
             elif measure.NAME == "NumQ":
                 per_query[name][query] = 1.0
     # Two names may be one measure (Hit@5, Success@5), which is computed once.
-    names: dict[Any, list[str]] = {}
+    names: dict[Any, list[str]] = {}  # By measure.
     for name, measure in measure_of.items():
         names.setdefault(measure, []).append(name)
-    for measure, query, value in _measure_queries(qrels, ranked_run, list(names)) if ranked_run else ():
-        for name in names[measure]:
-            per_query[name][query] = value
-    means = {
-        name: float((np.sum if is_count(measure_of[name]) else np.mean)(list(values.values())))
-        for name, values in per_query.items()
-    }
+    if ranked_run:
+        for measure, query, value in _measure_queries(qrels, ranked_run, list(names)):
+            for name in names[measure]:
+                per_query[name][query] = value
+    means: dict[str, float] = {}
+    for name, by_query in per_query.items():
+        summarise = np.sum if is_count(measure_of[name]) else np.mean
+        means[name] = float(summarise(list(by_query.values())))
     return MeasureResult(len(qrels), sorted(set(qrels) - set(ranked_run)), means, per_query)
 
 
@@ -230,13 +231,15 @@ def is_count(measure: Any) -> bool:
 
 
 def compare_runs(measure: str, first: Mapping[str, float], second: Mapping[str, float], *, seed: int = 0) -> Paired:
-    """Compare `first` minus `second` over the queries that both have. Raises BadInput when they share none."""
-    # Paired: only queries that both runs answered.
+    """Compare two runs by their values of a measure by query: `first` minus `second`, over the queries of both.
+
+    Raises BadInput when they share no query.
+    """
     shared = sorted(first.keys() & second.keys())
     if not shared:
         raise BadInput(f"The two runs share no query, so {measure} cannot be compared.")
     values = np.array([[first[query], second[query]] for query in shared])
-    # ADR 0035: interval and p are one test, so that they never contradict each other.
+    # Interval and p are of the same test, so that they never contradict each other (ADR 0035).
     tests = Tests(values, seed)
     low, high = tests.interval(0, 1, LEVEL)
     difference = float((values[:, 0] - values[:, 1]).mean())

@@ -28,7 +28,8 @@ from corpus.holding import deleted_meanwhile, hold_row
 from jobs.models import JobState
 
 router = Router(tags=["runs"])
-TREC: dict[str, Any] = {
+# How the OpenAPI document describes a response that is a file.
+TEXT_FILE: dict[str, Any] = {
     "responses": {200: {"description": "The file.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 }
 
@@ -57,7 +58,7 @@ class RunOut(Schema):
 
 
 class RunEstimateOut(JobEstimateOut):
-    """Expected model calls of making a run, and their cost; `asks` is false for runs without calls."""
+    """Expected model calls of making a run, and their cost; `asks`: whether a model is called at all."""
 
     asks: bool
 
@@ -112,7 +113,7 @@ estimate_operation(
 def import_runs(
     request: HttpRequest, name: str, files: File[list[UploadedFile]], options: Form[RunImportOptions]
 ) -> Any:
-    """Import runs in TREC's format, all or none: a file is a run and gives it its name, or `run` does for one file."""
+    """Import runs in TREC's format, all or none. Each file is a run with its name; `run` names a single file's run."""
     scope = scope_of(request)
     imported = services.import_uploads(Actor.of(scope), scope.collection, options, files)
     return Status(201, [{"number": run.pk, **counts} for run, counts in imported])
@@ -138,7 +139,7 @@ def delete_run(request: HttpRequest, name: str, number: int) -> Any:
     return Status(204, None)
 
 
-@router.get(f"{COLLECTION_PATH}/runs/{{number}}/file", auth=may("admin"), openapi_extra=TREC)
+@router.get(f"{COLLECTION_PATH}/runs/{{number}}/file", auth=may("admin"), openapi_extra=TEXT_FILE)
 def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a run in TREC's format."""
     run = _find_run(request, number)

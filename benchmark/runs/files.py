@@ -13,9 +13,9 @@ from corpus.formats.files import MAX_ID, FileSource
 from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import read_run_lines
 
-_FLOAT = struct.Struct("f")
+_FLOAT32 = struct.Struct("f")
 TOP_GRADE = 1_000_000_000
-SHOWN = 20  # Bad lines that are listed; the rest is counted.
+LISTED_PROBLEMS = 20  # The others are counted.
 
 
 def read_qrels(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
@@ -48,12 +48,12 @@ def describe_line(line: int, problem: str) -> str:
 
 
 def list_problems(path: Path, problems: Sequence[str]) -> str:
-    """Format the first twenty and the total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
-    values: dict[str, object] = {"file": path, "problems": "; ".join(problems[:SHOWN])}
-    if len(problems) <= SHOWN:
+    """Return the first problems and their total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
+    values: dict[str, object] = {"file": path, "problems": "; ".join(problems[:LISTED_PROBLEMS])}
+    if len(problems) <= LISTED_PROBLEMS:
         return _("%(file)s: %(problems)s") % values
     template = _("%(file)s: %(problems)s and %(more)s more (%(total)s lines in all)")
-    return template % {**values, "more": f"{len(problems) - SHOWN:,}", "total": f"{len(problems):,}"}
+    return template % {**values, "more": f"{len(problems) - LISTED_PROBLEMS:,}", "total": f"{len(problems):,}"}
 
 
 def read_run(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, float]]:
@@ -66,9 +66,10 @@ def read_run(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, d
         raise BadInput(file.problems.describe(path))
     run: dict[str, dict[str, float]] = {}
     for query, lines in file.queries.items():
-        # By float32, as trec_eval compares, so that ties are the same ones; then by document id descending.
-        pairs = zip(lines.scores, (file.documents[position] for position in lines.documents), strict=True)
-        run[query] = {document: score for score, document in sorted(pairs, reverse=True)}
+        # By score, then by document id, both descending. Scores are float32, so that ties are those of trec_eval.
+        documents = [file.documents[position] for position in lines.documents]
+        ranked = sorted(zip(lines.scores, documents, strict=True), reverse=True)
+        run[query] = {document: score for score, document in ranked}
     return run
 
 
@@ -109,17 +110,18 @@ class RunFile:
 
     def __init__(self, path: Path | FileSource, fields: Mapping[str, str] | None = None) -> None:
         self.problems = Problems()
-        self.documents: list[str] = []
-        """The distinct document ids of the file."""
+        self.documents: list[str] = []  # The distinct document ids of the file.
         self.queries: dict[str, RunLines] = {}
-        self.tag = ""
-        self.lines = 0
+        self.tag = ""  # The name that the file gives its run.
+        self.lines = 0  # Number of valid lines.
         self._read(path if isinstance(path, FileSource) else FileSource(path, fields=fields))
         if not self.lines and not self.problems:
             raise BadInput(_("%(file)s contains no lines and is not a run") % {"file": path})
 
     def _read(self, source: FileSource) -> None:
+        """Read the lines, of which bad ones and duplicates become problems."""
         positions: dict[str, int] = {}
+        # 1. Read the lines by query.
         queries, problems = self.queries, self.problems
         for number, query, document, score, tag, problem in read_run_lines(source):
             self.tag = tag or self.tag
@@ -128,9 +130,10 @@ class RunFile:
                 continue
             value = _parse_float32(score)
             if not math.isfinite(value):
-                template = _("the score is infinite: %(score)s")
-                if math.isnan(value):
-                    template = _("the score is not a number: %(score)s")
+                is_nan = math.isnan(value)
+                template = (
+                    _("the score is not a number: %(score)s") if is_nan else _("the score is infinite: %(score)s")
+                )
                 problems.add(number, template % {"score": repr(score[:40])})
                 continue
             if max(len(query), len(document)) > MAX_ID:
@@ -145,6 +148,8 @@ class RunFile:
             run_lines.lines.append(number)
             self.lines += 1
         self.documents = list(positions)
+
+        # 2. Find documents that are listed twice.
         for query, run_lines in queries.items():
             if len(set(run_lines.documents)) == len(run_lines.documents):
                 continue
@@ -161,7 +166,7 @@ def _parse_float32(text: str) -> float:
     if "_" in text:  # Only Python accepts underscores in numbers.
         return math.nan
     try:
-        return _FLOAT.unpack(_FLOAT.pack(float(text)))[0]  # type: ignore[no-any-return]
+        return _FLOAT32.unpack(_FLOAT32.pack(float(text)))[0]  # type: ignore[no-any-return]
     except ValueError:
         return math.nan
     except OverflowError:

@@ -25,7 +25,7 @@ ANCHORS = {
     1: gettext_lazy("peripheral"),
 }
 MOST = 20  # The most aspects of a query, so that the set is compact and not a list of facts.
-LONGEST = 2_000
+LONGEST = 2_000  # Characters of a text or a rationale.
 _NUMBERED = re.compile(r"a([0-9]{1,9})")
 
 
@@ -39,11 +39,11 @@ class AspectSnapshot:
     importance: int = 3
 
 
-Entries = tuple[AspectSnapshot, ...]
+Entries = tuple[AspectSnapshot, ...]  # The set of a query, in the order in which it is shown.
 
 
 class Wording(NamedTuple):
-    """The part of an aspect that a person writes: text, need and importance."""
+    """The part of an aspect that a person writes: its text, why an answer needs it, and its importance."""
 
     text: str
     rationale: str
@@ -62,7 +62,7 @@ def importance_weights(importances: Sequence[int]) -> list[float]:
 
 
 def check_wording(wording: Wording) -> Wording:
-    """Return the wording with white space normalised. Raises BadInput for one not as in BRIGHT-Pro 3.2."""
+    """Return the wording with white space normalised. Raises BadInput for one that BRIGHT-Pro 3.2 does not allow."""
     text, rationale = " ".join(wording.text.split()), " ".join(wording.rationale.split())
     if not text:
         raise BadInput(_("Enter what the aspect is about."))

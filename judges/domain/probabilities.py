@@ -6,40 +6,47 @@ from collections.abc import Sequence
 
 from judges.records import Token
 
-AROUND = ' \t\r\n"{}:,'  # Characters of the answer's JSON that a token may contain beside the word itself.
+JSON_CHARACTERS = ' \t\r\n"{}:,'  # Characters around a word that may be in the same token.
 
 
 def of_answer(
     text: str, tokens: Sequence[Token], verdict: int, score: int | None, start: int = 0
 ) -> dict[str, float] | None:
-    """Return {score: P(score)} of a graded answer, {"yes": p, "no": p} of a binary one; None if the tokens do not tell.
+    """Return the probability of the answer's score, {score: p}, or of both binary answers, {"yes": p, "no": p}.
 
-    P(s) is the product over the tokens that contain the score's digits, given everything generated before them. It is
-    not renormalised: "10" may be two tokens, the first of which is "1" (ERank 3.2). The probability of the opposite
-    binary answer is the sum over the listed alternatives that spell it. If none does, it is at most as probable as the
-    least of them, and at most what all of them leave: that bound is taken. (Servers that bind an answer to a schema
-    may list what the model would have said without it.) `start`: position of the answer's object, after any reasoning.
+    `text` is the model's output, in which the JSON object of the answer begins at `start`, after any reasoning;
+    `tokens` are its tokens. `score` is None for a binary answer, which `verdict` gives as 1 or 0. Returns None if the
+    value is not in the text, or the tokens do not make up the text.
+
+    The probability of a score is not renormalised over all scores: "10" may be two tokens, the first of which is "1"
+    (ERank 3.2).
     """
     answer_value = str(score) if score is not None else "yes" if verdict else "no"
     span = _value_span(text, start, "score" if score is not None else "response", answer_value)
     if span is None or not tokens or "".join(token.text for token in tokens) != text:
         return None
-    # The tokens that contain any of the value's characters.
-    first, last = span
+    # The tokens that contain any of the value's characters. Each probability is given all tokens before it, so that of
+    # the value is their product.
+    value_start, value_end = span
     value_tokens, position = [], 0
     for token in tokens:
-        if position < last and position + len(token.text) > first:
+        if position < value_end and position + len(token.text) > value_start:
             value_tokens.append(token)
         position += len(token.text)
     if not value_tokens:
         return None
     probabilities = {answer_value: math.exp(sum(token.logprob for token in value_tokens))}
     if score is None:
-        other = "no" if verdict else "yes"
-        alternatives = {value_tokens[0].text: value_tokens[0].logprob} | value_tokens[0].others
-        other_probabilities = [math.exp(p) for word, p in alternatives.items() if word.strip(AROUND).lower() == other]
+        # The opposite answer: the sum over the listed alternatives of the first token that spell it. A server that
+        # binds an answer to a schema may list what the model would have said without it.
+        other, first = "no" if verdict else "yes", value_tokens[0]
+        alternatives = {first.text: first.logprob} | first.others
+        other_probabilities = [
+            math.exp(logprob) for word, logprob in alternatives.items() if word.strip(JSON_CHARACTERS).lower() == other
+        ]
+        # If none spells it, it is at most as probable as the least of them, and at most what they leave: the bound.
         remainder = max(0.0, 1.0 - sum(map(math.exp, alternatives.values())))
-        least = min(map(math.exp, value_tokens[0].others.values()), default=1.0)
+        least = min(map(math.exp, first.others.values()), default=1.0)
         probabilities[other] = sum(other_probabilities) if other_probabilities else min(remainder, least)
     return {key: min(value, 1.0) for key, value in probabilities.items()}
 

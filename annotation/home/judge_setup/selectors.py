@@ -1,8 +1,5 @@
-"""What the page of models shows: each judge with its key, latest test and role on the panel; what was deleted."""
+"""What the page of models shows: each judge with its key, latest test and role on the panel, and deleted judges."""
 
-from collections.abc import Iterable
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -21,6 +18,7 @@ from judges.probes.checks import plan_check, probe_role
 from judges.probes.stored import SHOWN
 from judges.stored_keys import STORED
 
+# Settings with a field of their own in the form of a model.
 FIELDS = (
     "provider", "model", "base_url", "api_key_env", "input_price", "output_price", "cached_input_price",
     "max_concurrency", "requests_per_minute", "tokens_per_minute", "schema_mode", "scale",
@@ -29,29 +27,26 @@ ENDED = (Campaign.State.FINISHED, Campaign.State.CANCELLED)
 
 
 def list_models(panel: Panel) -> list[dict[str, Any]]:
-    """Return all configured judges except the offline ones, by name.
+    """Return all configured judges except the offline ones, which need no test, by name.
 
-    `calls` and `most_cost` (USD) are the most that a test needs; `most_cost` is None where a price is unknown.
+    `probe` is the latest test and `found` what it found; both are None if there was no test. `calls` and `most_cost`
+    (USD) are the most that a test needs; `most_cost` is None where a price is unknown.
     """
-    # Each configured judge with its latest probe and findings, which are None if it was never checked.
-    # Offline judges need no check and are omitted.
-    judges = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
-    latest_probes = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
+    versions = list(JudgeVersion.objects.filter(is_current=True).exclude(provider="offline").order_by("name"))
+    latest_probes = JudgeProbe.objects.filter(judge__in=versions).order_by("judge", "-id").distinct("judge")
     probes = {probe.judge_id: probe for probe in latest_probes}
-    findings = {key: {**dict.fromkeys(SHOWN), **probe.found} for key, probe in probes.items()}
-    rows: list[dict[str, Any]] = [
-        {"judge": judge, "probe": probes.get(judge.pk), "found": findings.get(judge.pk)}
-        for judge in judges.order_by("name")
-    ]
-    names = [row["judge"].api_key_env for row in rows if row["judge"].api_key_env.startswith(STORED)]
+    names = [version.api_key_env for version in versions if version.api_key_env.startswith(STORED)]
     keys = StoredKey.objects.in_bulk(names, field_name="name") if names else {}
     models = []
-    for abilities, judge in zip(rows, records_of(row["judge"] for row in rows), strict=True):
+    for version, judge in zip(versions, records_of(versions), strict=True):
+        probe = probes.get(version.pk)
         calls, cost = plan_check(judge, probe_role(judge))
         optional = not judge.preset.key_required and judge.api_key_env == judge.preset.key_env
         models.append(
             {
-                **abilities,
+                "judge": version,
+                "probe": probe,
+                "found": {**dict.fromkeys(SHOWN), **probe.found} if probe else None,
                 "stored_key": keys.get(judge.api_key_env),
                 "stores": judge.api_key_env.startswith(STORED),
                 "has_key": judge.api_key_env in keys or has_key(judge.api_key_env),
@@ -68,7 +63,10 @@ def list_models(panel: Panel) -> list[dict[str, Any]]:
 
 
 def find_judge(number: int) -> JudgeVersion:
-    """Return the current version of the model of which this is a version, or its last one. Raises Http404."""
+    """Return the current version of the model that has the version `number`; of a deleted model its last one.
+
+    Raises Http404.
+    """
     version = JudgeVersion.objects.exclude(provider="offline").filter(pk=number).first()
     if version is None:
         raise Http404(_("Model not found."))
@@ -101,20 +99,19 @@ def panels_of_one(name: str) -> QuerySet[Panel]:
 def describe_uses(name: str) -> list[str]:
     """Return a sentence for each use of a judge that prevents its deletion: campaigns that go on, and panels."""
     versions = list(JudgeVersion.objects.filter(name=name).values_list("pk", flat=True))
-    # JSON, so that an array is searched for each version.
-    in_filter: Iterable[Q] = (Q(protocol__filter__contains=[version]) for version in versions)
     uses = Q(debaters__overlap=versions) | Q(voters__overlap=versions) | Q(protocol__adjudicator__in=versions)
-    campaigns = Campaign.objects.exclude(state__in=ENDED)
+    # The filter is an array in JSON, which has no lookup for several values.
+    for version in versions:
+        uses |= Q(protocol__filter__contains=[version])
+    campaigns = Campaign.objects.exclude(state__in=ENDED).filter(uses).select_related("collection")
     words = _("Campaign %(number)s of %(collection)s uses it. Wait for its end, or cancel it.")
-    sentences = [
-        words % {"number": campaign.number, "collection": campaign.collection.name}
-        for campaign in campaigns.filter(reduce(or_, in_filter, uses)).select_related("collection")
-    ]
+    sentences = [words % {"number": campaign.number, "collection": campaign.collection.name} for campaign in campaigns]
     member = Q(ensemble__contains=[name]) | Q(debate__contains=[name]) | Q(adjudicator=name)
     for panel in Panel.objects.filter(member).exclude(pk__in=panels_of_one(name)).order_by("name"):
-        collection, own, _rest = panel.name.partition(OWN_PANEL)
-        words = _("The panel of %(panel)s uses it. Choose other judges there first.")
-        if not own:
-            words = _("Panel %(panel)s uses it. Take it out of the judges file first.")
-        sentences.append(words % {"panel": collection})
+        # The name of a collection's own panel ends in OWN_PANEL; other panels are from the judges file.
+        name_or_collection, is_own, _rest = panel.name.partition(OWN_PANEL)
+        words = _("Panel %(panel)s uses it. Take it out of the judges file first.")
+        if is_own:
+            words = _("The panel of %(panel)s uses it. Choose other judges there first.")
+        sentences.append(words % {"panel": name_or_collection})
     return sentences

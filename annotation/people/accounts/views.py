@@ -48,10 +48,10 @@ def account(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 def _render_account(
     request: HttpRequest, scope: SiteScope, mail: MailForm | None, *, status: int = 200
 ) -> HttpResponse:
-    joined = scope.user.memberships.filter(is_active=True).select_related("collection").order_by("collection__name")
+    memberships = scope.user.memberships.filter(is_active=True).select_related("collection")
     context = {
         "scope": scope,
-        "memberships": joined,
+        "memberships": memberships.order_by("collection__name"),
         "sessions": sessions.list_devices(scope.user, request.session.session_key),
         "second_factor": Authenticator.objects.filter(user=scope.user, type=Authenticator.Type.TOTP).exists(),
         "provider": single_sign_on.name_of_provider(),
@@ -89,8 +89,8 @@ def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("site", "POST")
 def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Change the mail address. It takes the password: a link for a forgotten one goes there."""
-    # The address serves only to send a link to; a site without mail has no use for one.
+    """Change the mail address. The form asks for the password, because links for a forgotten one go to the address."""
+    # The address is used for nothing but mail.
     if not settings.EMAIL_HOST:
         raise Http404("This site sends no mail.")
     form = MailForm(request.POST, user=scope.user)
@@ -140,7 +140,7 @@ def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("public")
 def sign_in(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Sign in; on a site without accounts, lead to the page that creates the owner."""
+    """Sign in; on a site without accounts, redirect to the page that creates the first owner."""
     if scope.user is None and first_owner.has_no_account():
         return redirect("first_owner")
     response: HttpResponse = sign_in_view(request)
@@ -149,10 +149,14 @@ def sign_in(request: HttpRequest, scope: PublicScope) -> HttpResponse:
 
 @action("public", "GET", "POST")
 def create_first_owner(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Show the form of the owner of a site without accounts; POST creates the account, signs it in and begins."""
+    """Show the form of the first owner of a site without accounts.
+
+    POST creates the account, signs it in and redirects to the form of the first collection.
+    """
     if not first_owner.has_no_account():
         return redirect("home")
-    form, status = FirstOwnerForm(request.POST or None), 422 if request.method == "POST" else 200
+    form = FirstOwnerForm(request.POST or None)
+    status = 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
         username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
         try:
@@ -160,7 +164,7 @@ def create_first_owner(request: HttpRequest, scope: PublicScope) -> HttpResponse
                 owner = first_owner.create_first_owner(username=username, password=password)
                 response: HttpResponse = perform_login(request, owner, redirect_url=reverse("new_collection"))
                 return response
-            # Who comes second with the right token finds it spent.
+            # Of two requests with the right token, the second finds the owner that the first has created.
             if not first_owner.has_no_account():
                 return redirect("home")
             form.add_error("token", _("This is not the token. Copy the one that the newest start printed."))
@@ -218,8 +222,7 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
     if not settings.EMAIL_HOST:
         return render(request, "accounts/forgotten.html", {"scope": scope})
     response: HttpResponse = password_reset(request)
-    # Every valid form is answered with a redirect, whether the address is known or not, and the log
-    # reveals no more.
+    # Whether an account has the address is not revealed: every valid form is answered with a redirect, and recorded.
     if request.method == "POST" and response.status_code == 302:
         record(scope, "password.asked", address=networks.client_network(request))
     return response
@@ -247,7 +250,7 @@ def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
 
 @action("public", "GET", "POST")
 def login(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
-    """Redirect to the provider. A GET asks for confirmation, so that no other site can start a sign-in."""
+    """Redirect to the provider after a confirmation, without which another site could start a sign-in."""
     return _run_provider_view(request, scope, OAuth2LoginView, provider_id)
 
 

@@ -80,19 +80,19 @@ def judge_aspects(
     review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], importances: Mapping[str, int], base: int
 ) -> ReviewStep:
     """Store the reviewer's verdict on each criterion, and a revision of the weights where they changed them."""
-    held = _lock_review(review)
+    aspect_set = _lock_review(review)
     _require_next(review, Kind.ASPECTS)
     for name, title in CRITERIA.items():
         if name not in verdicts:
             raise BadInput(_("Choose “Accept” or “Change” for: %(criterion)s.") % {"criterion": title})
         _require_reason(verdicts[name], str(title))
-    # The criteria with a changed verdict must be those that the reviewer changed.
-    # Compared with the revision under review, because the reviewer may have edited the aspects on the query's page.
-    first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
-    reworded = _wordings(load_aspects(review.revision.aspects)) != _wordings(held.entries)
-    reweighed = any(
-        importances.get(entry.id, entry.importance) != first[entry.id] for entry in held.entries if entry.id in first
-    )
+    # The criteria with a changed verdict must be those that the reviewer changed. The aspects are compared with the
+    # revision under review, because the reviewer may have edited them on the query's page already.
+    reviewed_entries = load_aspects(review.revision.aspects)
+    first_importances = {entry.id: entry.importance for entry in reviewed_entries}
+    new_importances = {entry.id: importances.get(entry.id, entry.importance) for entry in aspect_set.entries}
+    reworded = _wordings(reviewed_entries) != _wordings(aspect_set.entries)
+    reweighed = any(new_importances[id] != first_importances[id] for id in new_importances.keys() & first_importances)
     if verdicts["weights"].accept and reweighed:
         raise BadInput(_("Some weights differ from the first ones. Choose “Change” for the weights and say why."))
     if not (verdicts["weights"].accept or reweighed or reworded):
@@ -107,13 +107,12 @@ def judge_aspects(
             _("The aspects are as they were. Change them on the page of the query first, or accept: %(criterion)s.")
             % {"criterion": CRITERIA[unchanged[0]]}
         )
-    # Compared with the current weights, so that unchanged weights make no revision.
-    changed = {entry.id for entry in held.entries if importances.get(entry.id, entry.importance) != entry.importance}
+    # Weights that are already the current ones make no revision.
     revision = None
-    if changed:
+    if any(new_importances[entry.id] != entry.importance for entry in aspect_set.entries):
         note = f"weights: {verdicts['weights'].reason}"
         revision = revising.apply_review(review.query, review.reviewer, importances=importances, note=note, base=base)
-    final = load_aspects(revision.aspects) if revision else held.entries
+    final = load_aspects(revision.aspects) if revision else aspect_set.entries
     answers = {
         "criteria": {name: asdict(verdicts[name]) for name in CRITERIA},
         "importances": {entry.id: entry.importance for entry in final},
@@ -151,16 +150,17 @@ def decisions_under_review(review: AspectReview) -> list[ReviewedDecision]:
 @transaction.atomic
 def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], base: int) -> ReviewStep:
     """Store the reviewer's verdict on each decision and the changes that follow, and submit the review."""
-    held = _lock_review(review)
+    aspect_set = _lock_review(review)
     steps = _require_next(review, Kind.DOCUMENTS)
     # Else the review would approve wordings that the reviewer did not judge.
-    if steps[Kind.ASPECTS].answers["set"] != _wordings(held.entries):
+    if steps[Kind.ASPECTS].answers["set"] != _wordings(aspect_set.entries):
         raise BadInput(_("You changed the aspects after you judged them. Undo that step and judge them again."))
     decisions = decisions_under_review(review)
-    aspect_ids = {entry.id for entry in held.entries}
+    aspect_ids = {entry.id for entry in aspect_set.entries}
     # All verdicts are checked before anything is changed.
     for decision in decisions:
-        if (verdict := verdicts.get(decision.key)) is None:
+        verdict = verdicts.get(decision.key)
+        if verdict is None:
             raise BadInput(_("Choose “Accept” or “Change” for the document %(id)s.") % {"id": decision.external_id})
         _require_reason(verdict, decision.external_id)
         if not verdict.accept and not decision.aspect and not verdict.aspects:
@@ -170,22 +170,25 @@ def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[
                 raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
     changes = _document_changes(decisions, verdicts, aspect_ids)
     # Changes that the reviewer already made on the query's page are not stored twice.
-    judgments = held.current_judgments({change.aspect for change in changes})
-    left = []
+    judgments = aspect_set.current_judgments({change.aspect for change in changes})
+    new_changes = []
     for change in changes:
-        before = judgments.get((change.document, change.aspect))
-        if (None if before is None or before.grade is None else before.grade > 0) != change.keep:
-            left.append(change)
+        judgment = judgments.get((change.document, change.aspect))
+        is_kept = judgment.grade > 0 if judgment is not None and judgment.grade is not None else None
+        if is_kept != change.keep:
+            new_changes.append(change)
     revision = None
-    if left:
-        revision = revising.apply_review(review.query, review.reviewer, decisions=left, note="documents", base=base)
+    if new_changes:
+        revision = revising.apply_review(
+            review.query, review.reviewer, decisions=new_changes, note="documents", base=base
+        )
     answers = [{**asdict(decision), **asdict(verdicts[decision.key])} for decision in decisions]
     step = _append_step(review, member, Kind.DOCUMENTS, {"decisions": answers}, revision)
-    answers = [*steps[Kind.ASPECTS].answers["criteria"].values(), *step.answers["decisions"]]
+    all_answers = [*steps[Kind.ASPECTS].answers["criteria"].values(), *answers]
     AspectReview.objects.filter(pk=review.pk).update(
         state=State.SUBMITTED,
         submitted_at=timezone.now(),
-        accepted=all(answer["accept"] for answer in answers),
+        accepted=all(answer["accept"] for answer in all_answers),
         final=AspectRevision.objects.filter(query=review.query).latest("number"),
     )
     return step
@@ -199,7 +202,7 @@ def _require_reason(verdict: Verdict, subject: str) -> None:
 def _document_changes(
     decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, Verdict], aspect_ids: set[str]
 ) -> list[RevisionDecision]:
-    """Return the revision decisions that follow from changed ones. Raises BadInput where two contradict each other."""
+    """Return the changes that follow from the verdicts "Change". Raises BadInput where two contradict each other."""
     changes: dict[tuple[int, str], RevisionDecision] = {}
     for decision in decisions:
         verdict = verdicts[decision.key]
@@ -208,7 +211,7 @@ def _document_changes(
         revision_decisions = [RevisionDecision(decision.document, name, True) for name in verdict.aspects]
         if decision.aspect in aspect_ids:
             revision_decisions.append(RevisionDecision(decision.document, decision.aspect, False, verdict.reason))
-        # The document was discarded from all aspects: for the other ones this is undone.
+        # The document was discarded, which is a judgment under every aspect: it is undone for those not named.
         elif not decision.aspect:
             revision_decisions += [
                 RevisionDecision(decision.document, name, None) for name in aspect_ids - set(verdict.aspects)
@@ -227,14 +230,14 @@ def _document_changes(
 @transaction.atomic
 def undo_step(review: AspectReview, member: Membership) -> None:
     """Undo a review's newest step and its revision; the reviewer's weights stay. Raises BadInput."""
-    held = revising.lock_aspects(review.query)
+    aspect_set = revising.lock_aspects(review.query)
     review.refresh_from_db()
     steps = current_steps(review)
     last = list(steps.values())[-1] if steps else None
     if last is None or last.kind == Kind.WEIGHTS or review.state not in {State.OPEN, State.SUBMITTED}:
         raise BadInput(_("There is nothing to undo in this review."))
     # The undo would also undo a later revision by another person.
-    if review.state == State.SUBMITTED and (held.newest is None or held.newest.pk != review.final_id):
+    if review.state == State.SUBMITTED and (aspect_set.newest is None or aspect_set.newest.pk != review.final_id):
         raise BadInput(_("The aspects were changed after this review. It can no longer be undone."))
     if last.revision:
         revising.undo_revision(review.query, review.reviewer, last.revision.number)
@@ -252,15 +255,15 @@ def undo_step(review: AspectReview, member: Membership) -> None:
 
 def _lock_review(review: AspectReview) -> LockedAspectSet:
     """Lock the query. Raises BadInput where the review is not open, or another person changed the aspects."""
-    held = revising.lock_aspects(review.query)
+    aspect_set = revising.lock_aspects(review.query)
     review.refresh_from_db()
     if review.state != State.OPEN:
         raise BadInput(_("You can no longer change this review: it was submitted, released or taken over."))
     # Revisions by the reviewer belong to the review.
-    since = AspectRevision.objects.filter(query=review.query, number__gt=review.revision.number)
-    if since.exclude(author=review.reviewer).exists():
+    later_revisions = AspectRevision.objects.filter(query=review.query, number__gt=review.revision.number)
+    if later_revisions.exclude(author=review.reviewer).exists():
         raise BadInput(_("Another person changed the aspects during your review. Release the query and start again."))
-    return held
+    return aspect_set
 
 
 def _require_next(review: AspectReview, kind: str) -> dict[str, ReviewStep]:
@@ -283,7 +286,8 @@ def _append_step(
     answers: dict[str, Any],
     revision: AspectRevision | None = None,
 ) -> ReviewStep:
-    # Every step renews the lease, so that a long review stays with its reviewer.
+    """Store a step, renew the lease and record the action."""
+    # So that a long review stays with its reviewer.
     AspectReview.objects.filter(pk=review.pk).update(leased_until=timezone.now() + LEASE)
     record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did=kind.value)
     return ReviewStep.objects.create(review=review, kind=kind, answers=answers, revision=revision)

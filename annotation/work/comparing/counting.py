@@ -1,4 +1,4 @@
-"""What answers to comparisons add up to: wins, majorities, agreement, sides, and grades from strengths. Pure."""
+"""Counts of the answers to comparisons: wins, majorities, agreement, sides, and grades from strengths. Pure."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -8,6 +8,7 @@ from itertools import combinations
 from statistics import quantiles
 from typing import Literal, NamedTuple
 
+# The outcomes of a comparison: the preferred document, a tie, or both bad.
 FIRST, SECOND, EQUAL, BOTH_BAD = "first", "second", "equal", "both_bad"
 Kind = Literal["person", "judge"]
 Sources = Literal["resolved", "people", "machine"]
@@ -28,7 +29,7 @@ class ComparisonOutcome:
 
 
 class Hits(NamedTuple):
-    """How often something was so, of how many."""
+    """The number of answers with a property, and the number of all answers that could have it."""
 
     hits: int
     total: int
@@ -91,15 +92,21 @@ def count_by_document(outcomes: Iterable[ComparisonOutcome]) -> dict[int, Docume
     """Return the answers about each document."""
     counts: dict[int, DocumentCounts] = defaultdict(DocumentCounts)
     for outcome in outcomes:
-        for document, is_first in ((outcome.first_id, True), (outcome.second_id, False)):
-            name = {EQUAL: "equal", BOTH_BAD: "both_bad"}.get(outcome.outcome)
-            name = name or ("wins" if (outcome.outcome == FIRST) == is_first else "losses")
-            setattr(counts[document], name, getattr(counts[document], name) + 1)
+        for document, winning_outcome in ((outcome.first_id, FIRST), (outcome.second_id, SECOND)):
+            document_counts = counts[document]
+            if outcome.outcome == EQUAL:
+                document_counts.equal += 1
+            elif outcome.outcome == BOTH_BAD:
+                document_counts.both_bad += 1
+            elif outcome.outcome == winning_outcome:
+                document_counts.wins += 1
+            else:
+                document_counts.losses += 1
     return dict(counts)
 
 
 def count_agreement(outcomes: Iterable[ComparisonOutcome]) -> Hits:
-    """Return how many of the couples of answers to the same comparison are the same answer."""
+    """Return how often two answers to the same comparison agree, of all couples of such answers."""
     answers: dict[int, list[str]] = defaultdict(list)
     for outcome in outcomes:
         answers[outcome.comparison].append(outcome.outcome)
@@ -124,8 +131,9 @@ def add_votes(outcomes: Iterable[ComparisonOutcome]) -> list[VotedCouple]:
     for outcome in outcomes:
         low, high = sorted((outcome.first_id, outcome.second_id))
         couple = couples.setdefault((outcome.query_id, low, high), VotedCouple(outcome.query_id, low, high))
-        turned = {FIRST: SECOND, SECOND: FIRST} if low != outcome.first_id else {}
-        couple.votes[turned.get(outcome.outcome, outcome.outcome)] += 1
+        # The couple's first document may be the second one of the comparison.
+        exchanged = {FIRST: SECOND, SECOND: FIRST} if low != outcome.first_id else {}
+        couple.votes[exchanged.get(outcome.outcome, outcome.outcome)] += 1
     return list(couples.values())
 
 

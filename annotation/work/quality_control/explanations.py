@@ -1,4 +1,4 @@
-"""Explanations of gold as a CSV file: downloaded with all gold, and uploaded again (`onboarding.explanations_of`)."""
+"""Explanations of gold pairs as a CSV file, which is downloaded with all gold and uploaded again."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ LARGEST = 20_000_000  # Bytes of an uploaded file.
 
 
 def unexplained_practice(collection: Collection) -> list[int]:
-    """Return the practice pairs of the active tests of which a newcomer reads only whether they were right."""
+    """Return the practice pairs of the active tests without an explanation: after these, a newcomer reads none."""
     practice = Item.objects.filter(
         collection=collection, reason=Item.Reason.QUALIFICATION, state=Item.State.STANDING, priority__lt=0
     )
@@ -39,9 +39,10 @@ def csv_lines(collection: Collection) -> Iterator[str]:
     explanations = explanations_of(collection, grades)
     yield csv_line(COLUMNS)
     for query, document, pair in _named_pairs(grades):
-        texts = explanations.get(pair, [])
-        authors = ", ".join(dict.fromkeys(explanation.by for explanation in texts if explanation.by))
-        yield csv_line([query, document, grades[pair], "\n\n".join(text.text for text in texts), authors])
+        of_pair = explanations.get(pair, [])
+        text = "\n\n".join(explanation.text for explanation in of_pair)
+        authors = ", ".join(dict.fromkeys(explanation.by for explanation in of_pair if explanation.by))
+        yield csv_line([query, document, grades[pair], text, authors])
 
 
 def _named_pairs(pairs: Iterable[int]) -> QuerySet[Pair, tuple[str, str, int]]:
@@ -69,7 +70,7 @@ def upload_explanations(*, collection: Collection, file: "File[bytes]", by: User
         raise BadInput(_("The file has no column %(names)s.") % {"names": ", ".join(sorted(missing))})
     grades = reference_grades(collection)
     pair_of = {(query, document): pair for query, document, pair in _named_pairs(grades)}
-    texts: dict[int, tuple[str, str]] = {}
+    uploaded: dict[int, tuple[str, str]] = {}  # Text and author by pair.
     unknown = 0
     try:
         for row in reader:
@@ -84,16 +85,19 @@ def upload_explanations(*, collection: Collection, file: "File[bytes]", by: User
                 )
                 details = {"line": reader.line_num, "grade": grades[pair], "other": values["grade"]}
                 raise BadInput(message % details)
-            texts[pair] = (values["explanation"][:LONGEST], values["written_by"][:200])
+            uploaded[pair] = (values["explanation"][:LONGEST], values["written_by"][:200])
     except csv.Error as error:
         raise BadInput(_("Line %(line)s: %(error)s") % {"line": reader.line_num, "error": error}) from None
-    # Experts' own comments and models' arguments come back unchanged from an exported file: they are not copied.
-    shown = {
-        pair: "\n\n".join(explanation.text for explanation in explanations)
-        for pair, explanations in explanations_of(collection, texts).items()
+    # A downloaded file also contains experts' comments and models' arguments; unchanged ones are not stored again.
+    downloaded_texts = {
+        pair: "\n\n".join(explanation.text for explanation in explanations).strip()
+        for pair, explanations in explanations_of(collection, uploaded).items()
     }
-    changed = {pair: value for pair, value in texts.items() if value[0] != shown.get(pair, "").strip()}
-    GoldExplanation.objects.filter(pair__in=[pair for pair, (text, _author) in changed.items() if not text]).delete()
+    changed = {
+        pair: (text, author) for pair, (text, author) in uploaded.items() if text != downloaded_texts.get(pair, "")
+    }
+    emptied = [pair for pair, (text, _author) in changed.items() if not text]
+    GoldExplanation.objects.filter(pair__in=emptied).delete()
     GoldExplanation.objects.bulk_create(
         [
             GoldExplanation(pair_id=pair, text=text, written_by=author)

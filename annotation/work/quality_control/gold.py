@@ -32,8 +32,10 @@ from judges.models import Attempt
 from store.sql import fetch_rows, read_sql
 
 PRACTICE_COUNT = 5
-SPREAD = 7919  # A prime: each expert begins elsewhere, so two of them rarely get the same pair.
-Who = GoldAnswer.Who
+Who = GoldAnswer.Who  # Expert or senior.
+# Each expert gets the pairs in an order of their own, so that two of them rarely get the same pair: places are
+# multiplied by one prime, and shifted for each membership, modulo another.
+FACTOR, SHIFT, MODULUS = 7919, 31, 10_007
 # By the number of answers (2: two or more), and whether the query is longer than the median.
 STRATA = (
     (gettext_noop("no answer, short query"), gettext_noop("no answer, long query")),
@@ -56,15 +58,18 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
     by_remainder = sorted(names, key=lambda name: (sizes[name] - exact_shares[name], name))
     for name in by_remainder[: size - sum(sizes.values())]:
         sizes[name] += 1
-    chance = Random(seed)
-    sample = [(pair, name) for name in names for pair in chance.sample(sorted(by_stratum[name]), sizes[name])]
-    chance.shuffle(sample)
+    random = Random(seed)
+    sample = [(pair, name) for name in names for pair in random.sample(sorted(by_stratum[name]), sizes[name])]
+    random.shuffle(sample)
     return sample
 
 
 @transaction.atomic
 def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
-    """Draw a gold set of `size` pairs and PRACTICE_COUNT more. Raises BadInput where too few queries are left."""
+    """Draw a gold set of `size` pairs and PRACTICE_COUNT more; a senior reviews the share `spot` of the `size` pairs.
+
+    Raises BadInput where too few queries are left.
+    """
     # One draw at a time: two would use the same queries.
     hold(Collection.objects, collection.pk, no_key=True)
     rows = fetch_rows(POOL, collection=collection.pk, seed=seed)
@@ -75,28 +80,28 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
         )
         raise BadInput(refusal % {"rows": len(rows), "practice": PRACTICE_COUNT})
     # The upper median, so that no query counts as long where all have the same length.
-    middle = sorted(row[3] for row in rows)[len(rows) // 2]
+    median_words = sorted(words for _query, _pair, _answers, words in rows)[len(rows) // 2]
     strata = defaultdict(list)
     for _query, pair, answers, words in rows:
-        strata[STRATA[min(answers or 0, 2)][words > middle]].append(pair)
+        strata[STRATA[min(answers or 0, 2)][words > median_words]].append(pair)
     drawn = sample_pairs(strata, size + PRACTICE_COUNT, seed)
     gold_set = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
     # Its own random sequence, so that another share for review does not change the drawn pairs.
-    chance = Random(f"{seed}:spot")
-    spots = set(chance.sample(range(PRACTICE_COUNT, len(drawn)), round(spot * (len(drawn) - PRACTICE_COUNT))))
+    review_random, places = Random(f"{seed}:spot"), range(PRACTICE_COUNT, len(drawn))
+    reviewed_places = set(review_random.sample(places, round(spot * len(places))))
     pairs = Pair.objects.select_related("query", "document").in_bulk([pair for pair, _stratum in drawn])
     debates = debates_of(pairs)
     GoldPair.objects.bulk_create(
         GoldPair(
             gold_set=gold_set,
             pair_id=pair,
-            place=number,
-            practice=number < PRACTICE_COUNT,
-            spot=number in spots,
+            place=place,
+            practice=place < PRACTICE_COUNT,
+            spot=place in reviewed_places,
             stratum=stratum,
             **_find_reasons(pairs[pair], debates.get(pair, [])),
         )
-        for number, (pair, stratum) in enumerate(drawn)
+        for place, (pair, stratum) in enumerate(drawn)
     )
     gold_reasons.write_later(collection, gold_set=gold_set, by=by)
     record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=gold_set.number)
@@ -111,7 +116,10 @@ def end(*, gold_set: GoldSet, by: User | None) -> None:
 
 
 def _find_reasons(pair: Pair, debate: Sequence[Attempt]) -> dict[str, Any]:
-    """Return a turn for and one against: of the pair's debate if each side kept its stance, else offline turns."""
+    """Return the columns of a gold pair with a reason for and one against.
+
+    They are from the pair's debate if each side kept its stance, else made offline.
+    """
     turn_by_side: dict[str, Attempt] = {}
     for turn in debate:
         if turn.verdict == (turn.role == "for"):
@@ -146,9 +154,9 @@ def next_for_expert(membership: Membership) -> GoldPair | None:
     practice = open_pairs.filter(practice=True).exclude(answers__membership=membership).first()
     if practice is not None:
         return practice
-    turn = (F("place") * SPREAD + membership.pk * 31) % 10_007
-    ungraded = open_pairs.filter(practice=False).exclude(answers__who=Who.EXPERT).annotate(turn=turn)
-    return ungraded.order_by("gold_set", "turn", "place").first()
+    own_order = (F("place") * FACTOR + membership.pk * SHIFT) % MODULUS
+    ungraded = open_pairs.filter(practice=False).exclude(answers__who=Who.EXPERT).annotate(own_order=own_order)
+    return ungraded.order_by("gold_set", "own_order", "place").first()
 
 
 def next_for_senior(membership: Membership) -> GoldPair | None:
@@ -227,23 +235,28 @@ def list_progress(collection: Collection) -> list[dict[str, Any]]:
     rows = GoldAnswer.objects.filter(gold_pair__gold_set__collection=collection, gold_pair__practice=False)
     for key, pair, who, grade in rows.order_by("pk").values_list("gold_pair__gold_set", "gold_pair", "who", "grade"):
         grades_by_set[key][pair, who] = grade
-    progress, mark = [], collection.relevant_from
+    progress, relevant_from = [], collection.relevant_from
     for gold_set in sets.order_by("-pk"):
         grades = grades_by_set[gold_set.pk]
         experts = {pair: grade for (pair, who), grade in grades.items() if who == Who.EXPERT}
         seniors = {pair: grade for (pair, who), grade in grades.items() if who == Who.SENIOR}
-        same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
+        # Whether each review has the expert's label.
+        agreements = [
+            (experts[pair] >= relevant_from) == (grade >= relevant_from)
+            for pair, grade in seniors.items()
+            if pair in experts
+        ]
         row = {
             "gold_set": gold_set,
             "pairs": gold_set.n,
             "graded": len(experts),
             # A senior's grade takes precedence over the expert's.
-            "relevant": sum(grade >= mark for grade in (experts | seniors).values()),
+            "relevant": sum(grade >= relevant_from for grade in (experts | seniors).values()),
             "spots": gold_set.spots,
-            "looked": len(seniors),
+            "reviewed": len(seniors),
             "done": (len(experts), len(seniors)) == (gold_set.n, gold_set.spots),
-            # The share of reviews with the expert's label, with its exact 95% interval.
-            "same": share_statistic(same, _("no pair has been reviewed yet")),
+            # Their share, with its exact 95% interval.
+            "same": share_statistic(agreements, _("no pair has been reviewed yet")),
         }
         progress.append(row)
     return progress

@@ -116,7 +116,7 @@ def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Documen
 
 @action("adjudicate")
 @require_POST
-def again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
+def fetch_again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
     """Fetch a page again whose fetch failed."""
     query_row = query_of(scope, query)
     row = get_object_or_404(PassageDraft, pk=draft, query=query_row)

@@ -116,7 +116,7 @@ def test_the_senior_looks_at_the_random_share_never_at_their_own_and_their_word_
         assert row.spot
         gold.record_answer(membership=carol, gold_pair=row.pk, who="senior", grade=next(grades))
     (found,) = gold.list_progress(books)
-    assert [found[key] for key in ("pairs", "graded", "relevant", "looked", "done")] == [10, 10, 9, 4, True]
+    assert [found[key] for key in ("pairs", "graded", "relevant", "reviewed", "done")] == [10, 10, 9, 4, True]
     assert found["same"].value == 0.75
     assert (round(found["same"].low, 3), round(found["same"].high, 3)) == (0.194, 0.994)  # Clopper-Pearson, 3 of 4
     assert sorted(reference_grades(books).values()) == [0] + [1] * 9
