@@ -130,11 +130,6 @@ def start_web_search(folder: Path) -> WebSearch:
     return web_search or WEB_SEARCHES.start_or_join(collection, {"judge": OFFLINE_SEARCH})
 
 
-def is_searched(search: WebSearch) -> bool:
-    """Return whether the web search is done or has failed."""
-    return WebSearch.objects.get(pk=search.pk).is_over
-
-
 def start_query_writing(search: WebSearch) -> None:
     """Start queries that the offline judge writes from documents of the web search, in the background."""
     options = {"kind": Synthesis.Product.ASK.value, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC, "pairs": 3}

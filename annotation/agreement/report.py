@@ -54,7 +54,7 @@ class AgreementReport:
     # The measured grades, binarized with the option `binarize`.
     found: GradeMatrix = field(repr=False, compare=False)
     copies: tuple[tuple[int, ...], ...] = ()  # From `find_copies`.
-    err_together: tuple[tuple[int, ...], ...] = ()  # Groups of judges, from `find_judges_that_err_together`.
+    err_together: tuple[tuple[int, ...], ...] = ()  # Groups of judges, as positions.
 
     def is_copy(self, a: int, b: int) -> bool:
         """Return whether two assessors are the same model."""
@@ -91,6 +91,13 @@ def agreement_report(
         # A missing grade is not "not relevant".
         grades = np.where(grades == MISSING, np.int16(MISSING), (grades >= binarize).astype(np.int16))
     matrix = replace(matrix, grades=grades)
+    # Judges that err together, by the grades of people and references among the assessors.
+    judges = [position for position, assessor in enumerate(matrix.assessors) if assessor.kind in JUDGES]
+    err_together: tuple[tuple[int, ...], ...] = ()
+    if 1 < len(judges) <= MANY:
+        gold = majority_grades(grades[[assessor.kind in GOLD for assessor in matrix.assessors]])
+        groups = find_shared_errors(grades[judges], gold)
+        err_together = tuple(tuple(judges[position] for position in group) for group in groups)
     return AgreementReport(
         collection=collection.name,
         binarize=binarize,
@@ -102,7 +109,7 @@ def agreement_report(
         measures=compute_measures(grades, bootstrap=bootstrap),
         found=matrix,
         copies=tuple(find_copies(matrix.assessors)),
-        err_together=find_judges_that_err_together(matrix),
+        err_together=err_together,
     )
 
 
@@ -121,16 +128,6 @@ SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = 
        EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = i.id
                WHERE i.collection_id = %(collection)s AND i.arm = 'shown')
 """
-
-
-def find_judges_that_err_together(matrix: GradeMatrix) -> tuple[tuple[int, ...], ...]:
-    """Return the positions of judges, by group, that err together by the grades of people and references among them."""
-    judges = [position for position, assessor in enumerate(matrix.assessors) if assessor.kind in JUDGES]
-    if not 1 < len(judges) <= MANY:
-        return ()
-    gold = majority_grades(matrix.grades[[assessor.kind in GOLD for assessor in matrix.assessors]])
-    groups = find_shared_errors(matrix.grades[judges], gold)
-    return tuple(tuple(judges[position] for position in group) for group in groups)
 
 
 def shared_errors(report: AgreementReport) -> str:

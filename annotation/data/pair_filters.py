@@ -119,10 +119,6 @@ class PairFilters:
         """Read filters from a query string; unknown parameters are ignored."""
         return cls(**{field.name: parameters.get(field.name, "").strip()[:200] for field in fields(cls)})
 
-    def without_people(self) -> "PairFilters":
-        """Return the filters of a reader who may not know who judged: without those that name somebody."""
-        return replace(self, person="", a="", b="", cell="")
-
     def query(self, **changes: object) -> str:
         """Return the filters as a query string, some values changed; empty ones are left out."""
         filters = replace(self, **{name: str(value) for name, value in changes.items()})

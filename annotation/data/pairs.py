@@ -1,6 +1,7 @@
 """The list of pairs: those that match the filters of the URL, and a page of them with their states."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from datetime import time as clock
 from typing import Any
@@ -130,7 +131,10 @@ def columns_of(scope: Scope) -> list[str]:
 def read_filters(scope: Scope, parameters: Any) -> PairFilters:
     """Read the filters that a reader may use from a query string."""
     filters = PairFilters.read(parameters)
-    return filters if scope.may_admin else filters.without_people()
+    if scope.may_admin:
+        return filters
+    # Others may not know who judged, so the filters that name somebody are left out.
+    return replace(filters, person="", a="", b="", cell="")
 
 
 def list_choices(collection: Collection, campaign: Campaign | None) -> dict[str, list[tuple[str, str]]]:

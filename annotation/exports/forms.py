@@ -154,7 +154,7 @@ class ExportForm(ActionForm):
             data.pop("split", None)  # All queries of a version are test.
         if not data.get("aggregate"):
             data.pop("assessors", None)
-        # Values that are no field of their own in the record of options are fixed ones of the form.
+        # Options without a field of the same name are passed as fixed values.
         named_splits = {side: name for side in SPLITS if (name := data.pop(f"{side}_queries", ""))}
         if named_splits:
             self.fixed = {**self.fixed, "named_splits": named_splits}

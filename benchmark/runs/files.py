@@ -130,10 +130,9 @@ class RunFile:
                 continue
             value = _parse_float32(score)
             if not math.isfinite(value):
-                is_nan = math.isnan(value)
-                template = (
-                    _("the score is not a number: %(score)s") if is_nan else _("the score is infinite: %(score)s")
-                )
+                template = _("the score is infinite: %(score)s")
+                if math.isnan(value):
+                    template = _("the score is not a number: %(score)s")
                 problems.add(number, template % {"score": repr(score[:40])})
                 continue
             if max(len(query), len(document)) > MAX_ID:

@@ -145,7 +145,11 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     choices = _offers(scope.collection, kind)
     initial = {"name": kind, "method": next(iter(options.METHODS.get(Run.Kind(kind), ())), "")}
     if kind == Run.Kind.SEARCH:
-        initial = {"name": _name_of_endpoint(scope.collection, choices["endpoint"], entered), "depth": DEPTHS[0]}
+        # A free name for a run of the endpoint that was asked for, or of the only one; none if there are several.
+        endpoints = [endpoint for endpoint, _title in choices["endpoint"]]
+        endpoint = entered.get("endpoint") or (endpoints[0] if len(endpoints) == 1 else "")
+        run_name = options.RunOptions(system="search", endpoint=endpoint).run_name if endpoint else ""
+        initial = {"name": run_name and free_name(scope.collection, run_name), "depth": DEPTHS[0]}
     initial |= entered
     form_options: dict[str, Any] = {
         "fixed": {"system": kind},
@@ -165,12 +169,6 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if kind in ROLES:
         return answer_form(request, scope, RUNS, form, show, services.make_run)
     return answer_action(request, scope, services.make_run, form, show, RUNS.address_of)
-
-
-def _name_of_endpoint(collection: Collection, choices: list[tuple[Any, Any]], entered: dict[str, str]) -> str:
-    """Return a free name for a run of the endpoint that was asked for, or of the only one; "" if there are several."""
-    endpoint = entered.get("endpoint") or (choices[0][0] if len(choices) == 1 else "")
-    return free_name(collection, options.RunOptions(system="search", endpoint=endpoint).run_name) if endpoint else ""
 
 
 def _offers(collection: Collection, kind: str) -> dict[str, list[tuple[Any, Any]]]:

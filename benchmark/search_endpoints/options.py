@@ -166,7 +166,22 @@ class EndpointOptions(Options):
     @field_validator("base_url")
     @classmethod
     def _plain_address(cls, address: str) -> str:
-        return check_base_url(address)
+        """Return the address without the slash at its end. Raises BadOption unless searches may be sent there."""
+        address = address.strip().rstrip("/")
+        if "?" in address or "#" in address:
+            raise BadOption("base_url", gettext("Write the part after ? into the path."))
+        try:
+            check_url(address, allowed=settings.SEARCH_HOSTS, any_port=True)
+        except NoPage as problem:
+            if is_number(urlsplit(address).hostname or ""):
+                raise BadOption("base_url", gettext("Write the IP address as four numbers, or a name.")) from None
+            if problem.code == "not-public":
+                words = gettext(
+                    "%(host)s is on a private network. Set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it."
+                )
+                raise BadOption("base_url", words % {"host": address_key(address)}) from None
+            raise BadOption("base_url", problem) from None
+        return address
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -296,22 +311,3 @@ def address_key(base_url: str) -> str:
     """Return host:port of an address, as QUORUM_SEARCH_HOSTS lists it."""
     parts = urlsplit(base_url)
     return f"{bracket_host(parts.hostname or '')}:{parts.port or PORTS[parts.scheme]}".lower()
-
-
-def check_base_url(address: str) -> str:
-    """Return an address without the slash at its end. Raises BadOption unless searches may be sent there."""
-    address = address.strip().rstrip("/")
-    if "?" in address or "#" in address:
-        raise BadOption("base_url", gettext("Write the part after ? into the path."))
-    try:
-        check_url(address, allowed=settings.SEARCH_HOSTS, any_port=True)
-    except NoPage as problem:
-        if is_number(urlsplit(address).hostname or ""):
-            raise BadOption("base_url", gettext("Write the IP address as four numbers, or a name.")) from None
-        if problem.code == "not-public":
-            words = gettext(
-                "%(host)s is on a private network. Set QUORUM_SEARCH_HOSTS=%(host)s on the server to allow it."
-            )
-            raise BadOption("base_url", words % {"host": address_key(address)}) from None
-        raise BadOption("base_url", problem) from None
-    return address

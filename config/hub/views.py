@@ -31,17 +31,26 @@ SHOWN = 10
 def push_to_hub(request: HttpRequest, scope: Scope, kind: str, number: int) -> HttpResponse:
     """Show the pushes of an export or a model and the form of another, which is confirmed before it starts."""
     source = services.PushSource(scope.collection, kind, number)
-    context = {"scope": scope, "kind": kind, "number": number, **_describe_source(source)}
+    try:
+        row = find_source(*source)
+    except BadInput:
+        raise Http404(_("File not found.")) from None
+    sizes, name = list_sizes(Path(row.folder)), scope.collection.name
+    is_export = isinstance(row, Snapshot)
+    page = reverse("exports", args=[name]) if is_export else reverse("training_model", args=[name, number])
+    context = {"scope": scope, "kind": kind, "number": number, "is_export": is_export}
+    context |= {"files": sizes, "bytes": sum(sizes.values()), "source_page": page}
 
     def show(form: ActionForm) -> HttpResponse:
         pushes = HubPush.objects.filter(**source._asdict()).order_by("-pk")[:SHOWN]
         goes_on = any(not push.is_over for push in pushes)
-        page = {**context, "form": form, "pushes": pushes, "goes_on": goes_on, "has_token": has_token(scope.collection)}
+        values = {**context, "form": form, "pushes": pushes, "goes_on": goes_on}
+        values["has_token"] = has_token(scope.collection)
         if request.headers.get("HX-Request"):
-            return render(request, "hub/_pushes.html", page, status=200 if goes_on else STOP_POLLING)
-        page["stored_token"] = StoredKey.objects.filter(name=token_name(scope.collection)).first()
-        page |= {"token_form": form_of(services.store_token), "can_store": can_store(), "hub": hub_address()}
-        return render(request, "hub/push.html", page, status=422 if form.is_bound else 200)
+            return render(request, "hub/_pushes.html", values, status=200 if goes_on else STOP_POLLING)
+        values["stored_token"] = StoredKey.objects.filter(name=token_name(scope.collection)).first()
+        values |= {"token_form": form_of(services.store_token), "can_store": can_store(), "hub": hub_address()}
+        return render(request, "hub/push.html", values, status=422 if form.is_bound else 200)
 
     def ask(actor: Actor, collection: Collection, options: Any) -> HubPush:
         return services.ask_push(actor, source, options)
@@ -72,15 +81,3 @@ def hub_token(request: HttpRequest, scope: Scope) -> HttpResponse:
     page = {"dataset": "push_export", "model": "push_model"}.get(kind)
     back = page and number.isdecimal() and reverse(page, args=[scope.collection.name, int(number[:15])])
     return redirect(back or reverse("exports", args=[scope.collection.name]))
-
-
-def _describe_source(source: services.PushSource) -> dict[str, Any]:
-    """Return what a page says of the files that would be pushed. Raises Http404 where there are none."""
-    try:
-        row = find_source(*source)
-    except BadInput:
-        raise Http404(_("File not found.")) from None
-    sizes = list_sizes(Path(row.folder))
-    is_export, name = isinstance(row, Snapshot), source.collection.name
-    page = reverse("exports", args=[name]) if is_export else reverse("training_model", args=[name, source.number])
-    return {"is_export": is_export, "files": sizes, "bytes": sum(sizes.values()), "source_page": page}

@@ -86,25 +86,26 @@ def without_texts(exporter: Any) -> Any:
         """Sends spans without events and without the description of their status."""
 
         def export(self, spans: Sequence[ReadableSpan]) -> Any:
-            return exporter.export([strip_span(span) for span in spans])
+            stripped_spans = [
+                ReadableSpan(
+                    name=span.name,
+                    context=span.context,
+                    parent=span.parent,
+                    resource=span.resource,
+                    attributes=span.attributes,
+                    links=span.links,
+                    kind=span.kind,
+                    instrumentation_scope=span.instrumentation_scope,
+                    status=Status(span.status.status_code),
+                    start_time=span.start_time,
+                    end_time=span.end_time,
+                )
+                for span in spans
+            ]
+            return exporter.export(stripped_spans)
 
         def shutdown(self) -> None:
             exporter.shutdown()
-
-    def strip_span(span: ReadableSpan) -> ReadableSpan:
-        return ReadableSpan(
-            name=span.name,
-            context=span.context,
-            parent=span.parent,
-            resource=span.resource,
-            attributes=span.attributes,
-            links=span.links,
-            kind=span.kind,
-            instrumentation_scope=span.instrumentation_scope,
-            status=Status(span.status.status_code),
-            start_time=span.start_time,
-            end_time=span.end_time,
-        )
 
     return WithoutTexts()
 

@@ -25,7 +25,19 @@ def read_ratings(row: dict[str, Any]) -> list[dict[str, Any]] | None:
         if all(isinstance(source, dict) and _is_list(source.get("judgmentRatings")) for source in sources):
             return [judged_query for source in sources for judged_query in _read_judgments(source)]
     if _is_list(row.get("requests")) and all(_is_list(request.get("ratings")) for request in row["requests"]):
-        return _read_requests(row["requests"])
+        # A body of `_rank_eval`: queries have their ids, and their texts if all have one as a parameter.
+        requests, texts = row["requests"], []
+        for request in requests:
+            params = request.get("params")
+            name = passages.find_key(params, _QUERY_PARAMETERS) if isinstance(params, dict) else ""
+            texts.append(params[name] if name and isinstance(params, dict) else None)
+        have_texts = all(isinstance(text, str) for text in texts)
+        rows = []
+        for request, text in zip(requests, texts, strict=True):
+            rated = [{"doc_id": rating.get("_id"), "rating": rating.get("rating")} for rating in request["ratings"]]
+            query = {"query": text} if have_texts else {}
+            rows.append({"query_id": request.get("id"), **query, "ratings": rated})
+        return rows
     return None
 
 
@@ -66,20 +78,3 @@ def _as_number(value: Any) -> float | None:
         return None if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _read_requests(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the queries of `_rank_eval` with their ids, and with their texts if all have one as a parameter."""
-    rows = []
-    for request in requests:
-        rated = [{"doc_id": rating.get("_id"), "rating": rating.get("rating")} for rating in request["ratings"]]
-        rows.append({"query_id": request.get("id"), "ratings": rated})
-    texts = []
-    for request in requests:
-        params = request.get("params")
-        name = passages.find_key(params, _QUERY_PARAMETERS) if isinstance(params, dict) else ""
-        texts.append(params[name] if name and isinstance(params, dict) else None)
-    if all(isinstance(text, str) for text in texts):
-        rows = [{"query_id": row["query_id"], "query": text, "ratings": row["ratings"]}
-                for row, text in zip(rows, texts, strict=True)]  # fmt: skip
-    return rows

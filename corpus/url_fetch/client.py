@@ -158,11 +158,16 @@ class WebClient:
         self, method: str, url: str, *, headers: Mapping[str, str] = NO_HEADERS, content: bytes | None = None
     ) -> AsyncIterator[WebStream]:
         """Send a request as `send` does, and yield the response before its body; the time limit holds for the block."""
+        clean_headers = {name.lower(): value.strip() for name, value in headers.items()}
+        for name, value in clean_headers.items():
+            # The error does not say the value, which may be a secret.
+            if not (value.isascii() and (value + name).isprintable()):
+                raise NoPage("header", name=name)
         async with self._turns:
             start = monotonic()
             try:
                 async with asyncio.timeout(self.limits.seconds):
-                    response = await self._follow(method, url, _clean_headers(headers), content, start)
+                    response = await self._follow(method, url, clean_headers, content, start)
                     try:
                         yield response
                     finally:
@@ -213,7 +218,13 @@ class WebClient:
     ) -> httpx2.Response:
         """Return the response to one request, from the first address of the host that takes a connection."""
         origin = address.origin
-        targets = await self._find_targets(address)
+        # The addresses of a host are looked up once for all requests of the next seconds.
+        async with self._lookups:
+            targets, until = self._targets.get(origin, ([], 0.0))
+            if monotonic() >= until:
+                # Resolving blocks, so it runs in a thread beside the other requests.
+                targets = await asyncio.to_thread(self.locate, address)
+                self._targets[origin] = targets, monotonic() + KEEP_S
         if origin not in self._transports:
             pool = httpx2.Limits(
                 max_connections=self.connections,
@@ -254,30 +265,11 @@ class WebClient:
         self._targets.pop(origin, None)
         raise _describe(failure, address.host, self.limits)
 
-    async def _find_targets(self, address: WebAddress) -> list[FetchTarget]:
-        """Return the addresses of a host, looked up once for all requests of the next seconds."""
-        async with self._lookups:
-            targets, until = self._targets.get(address.origin, ([], 0.0))
-            if monotonic() >= until:
-                # Resolving blocks, so it runs in a thread beside the other requests.
-                targets = await asyncio.to_thread(self.locate, address)
-                self._targets[address.origin] = targets, monotonic() + KEEP_S
-        return targets
-
 
 @cache
 def tls_context() -> ssl.SSLContext:
     """Return the context that checks certificates against this machine's authorities; loading these is slow."""
     return httpx2.create_ssl_context()
-
-
-def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with names in lower case. Raises NoPage for a value that cannot be sent, which it does not say."""
-    cleaned = {name.lower(): value.strip() for name, value in headers.items()}
-    for name, value in cleaned.items():
-        if not (value.isascii() and (value + name).isprintable()):
-            raise NoPage("header", name=name)
-    return cleaned
 
 
 def _too_slow(limits: FetchLimits) -> NoPage:

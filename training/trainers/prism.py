@@ -90,7 +90,13 @@ class PrismRecipe:
             # Otherwise the outputs of frozen embeddings have no gradient, and nothing is recomputed.
             base.enable_input_require_grads()
         model: Any = get_peft_model(base, lora_config(base, options))
-        self.without_adapter = name_without_adapter(model)
+        # Weight matrices without an adapter, such as embeddings and convolutions, by name without the layer's number.
+        names = [
+            name.removeprefix("base_model.model.").removesuffix(".weight").split(".")
+            for name, weight in model.named_parameters()
+            if weight.ndim > 1 and ".base_layer." not in name and "lora_" not in name
+        ]
+        self.without_adapter = sorted({".".join(part for part in name if not part.isdigit()) for name in names})
         self.model = model.train()
 
     @cached_property
@@ -226,16 +232,6 @@ def lora_config(base: Any, options: RecipeOptions, kind: str = "CAUSAL_LM") -> L
         target_modules=lora_targets(base, options.lora_targets),
         task_type=kind,
     )
-
-
-def name_without_adapter(model: Any) -> list[str]:
-    """Return the names of weight matrices without an adapter, such as embeddings and convolutions."""
-    names = [
-        name.removeprefix("base_model.model.").removesuffix(".weight")
-        for name, weight in model.named_parameters()
-        if weight.ndim > 1 and ".base_layer." not in name and "lora_" not in name
-    ]
-    return sorted({".".join(part for part in name.split(".") if not part.isdigit()) for name in names})
 
 
 class PrismTrainer(WholeSteps, Trainer):  # type: ignore[misc]

@@ -168,7 +168,15 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
         return importing.correct_import(actor, row, options, fields)
 
     def show(form: ActionForm) -> HttpResponse:
-        return _render_import(request, scope, row, form)
+        context: dict[str, Any] = {"scope": scope, "form": form, **build_import_page(row)}
+        # HTMX asks for the part that changes until the job is over.
+        if request.headers.get("HX-Request") and request.method == "GET":
+            response = render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
+            # The page was rendered before the files were recognised or corrected, so it must be loaded again.
+            if "looking" in request.GET and ((row.looked_at and not row.corrections) or row.is_over):
+                response["HX-Refresh"] = "true"
+            return response
+        return render(request, "imports/file_import.html", context, status=422 if form.errors else 200)
 
     def done(row: FileImport) -> str:
         address = reverse("file_import", args=[scope.collection.name, row.number])
@@ -199,16 +207,3 @@ def control_import(request: HttpRequest, scope: Scope, file_import: int, act: st
     else:
         raise Http404(_("Unknown action."))
     return redirect("file_import", scope.collection.name, row.number)
-
-
-def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: ActionForm) -> HttpResponse:
-    """Render the page, or for HTMX the part that changes until the job is over."""
-    context: dict[str, Any] = {"scope": scope, "form": form, **build_import_page(row)}
-    if request.headers.get("HX-Request") and request.method == "GET":
-        response = render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
-        # The page was rendered before the files were recognised or corrected, so it must be loaded again.
-        if "looking" in request.GET and ((row.looked_at and not row.corrections) or row.is_over):
-            response["HX-Refresh"] = "true"
-        return response
-    status = 422 if form.errors else 200
-    return render(request, "imports/file_import.html", context, status=status)

@@ -13,11 +13,11 @@ from annotation.exports.length_balance.balancing import balance_pairs
 from annotation.exports.options import BENCHMARKS, ExportOptions
 from annotation.exports.query_splits.lists import NamedQueries, list_splits
 from annotation.exports.query_splits.named import fixed_ids
-from annotation.exports.query_splits.parts import DEV, TRAIN
+from annotation.exports.query_splits.parts import DEV, TEST, TRAIN
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.benchmarks import BeirWriter, MtebWriter
 from annotation.exports.sets.choosing import LeftOutCounts, filter_queries
-from annotation.exports.sets.dividing import count_shared_documents, divide_queries
+from annotation.exports.sets.dividing import divide_queries
 from annotation.exports.sets.erank import ErankWriter, read_scored_rows
 from annotation.exports.sets.grouped import GROUPED_FORMATS, GroupedWriter
 from annotation.exports.sets.hard_negatives import add_assumed
@@ -94,8 +94,11 @@ def make_set(
     if TRAIN in sides:
         sides[TRAIN] = _drop_rows_without_line(sides[TRAIN], options, left_out)
     if options.near is None and len(sides) > 1:
-        # Texts may be on both sides: the manifest says how many pairs that concerns.
-        details["shared_documents"] = count_shared_documents(sides)
+        # Texts may be on both sides: the manifest says how many pairs of train that concerns.
+        measured = {row.document for side in (DEV, TEST) for query in sides.get(side, ()) for row in query.rows}
+        details["shared_documents"] = sum(
+            row.document in measured for query in sides.get(TRAIN, ()) for row in query.rows
+        )
     if not options.allow_incomplete:
         _check_completeness(sides, options, left_out)
     writer = _create_writer(files, options, sources)

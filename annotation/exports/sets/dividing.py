@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.exports.options import ExportOptions
 from annotation.exports.query_splits.named import find_named
-from annotation.exports.query_splits.parts import DEV, SPLITS, TEST, TRAIN
+from annotation.exports.query_splits.parts import SPLITS, TEST, TRAIN
 from annotation.exports.sets.choosing import LeftOutCounts
 from annotation.exports.sets.rows import SetQuery
 from annotation.exports.sets.source import PIECE, SetSource, in_pieces, read_documents, read_queries
@@ -63,12 +63,6 @@ def divide_queries(
     if groups:
         details["near_duplicates"] = {"from": options.near, "shingle_sample": sample}
     return sides, details
-
-
-def count_shared_documents(sides: Sides) -> int:
-    """Count the pairs of train whose document is also in dev or test."""
-    measured = {row.document for side in (DEV, TEST) for query in sides.get(side, ()) for row in query.rows}
-    return sum(row.document in measured for query in sides.get(TRAIN, ()) for row in query.rows)
 
 
 def _group_near_duplicates(

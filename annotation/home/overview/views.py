@@ -81,14 +81,9 @@ def judge_by_hand(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show a collection's home, which depends on the person's role."""
-    if scope.may_read_results:
-        return _admin_home(request, scope)
-    context = {"scope": scope, "own": own_work(scope.member), "stop": onboarding.find_stop(scope.member)}
-    return render(request, "dashboard/own_home.html", context)
-
-
-def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Render the page, or for HTMX the part that changes while a campaign runs."""
+    if not scope.may_read_results:
+        own = {"scope": scope, "own": own_work(scope.member), "stop": onboarding.find_stop(scope.member)}
+        return render(request, "dashboard/own_home.html", own)
     may = {"judges": scope.may_judge, "adjudicates": scope.may_adjudicate}
     reader = scope.user if scope.may_admin else None
     context = {"scope": scope, **load_overview(scope.collection, request.GET.get("campaign", ""), reader, **may)}
@@ -96,5 +91,6 @@ def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
         return file
     if not request.headers.get("HX-Request"):
         return render(request, "dashboard/home.html", context)
+    # HTMX asks for the part that changes while a campaign runs.
     is_live = context["overview"].is_live
     return render(request, "dashboard/_story.html", context, status=200 if is_live else STOP_POLLING)

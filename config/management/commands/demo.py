@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
+from annotation.models.web_search import WebSearch
 from benchmark.agents import demo as agents_demo
 from config import checks, demo, serving, startup, staticfiles
 from config.extra import Extra
@@ -86,7 +87,7 @@ class Command(QuorumCommand):
             self.stderr.write(f"Agents are not shown: {error}")
         try:
             search = demo.start_web_search(folder)
-            children.wait_until(lambda: demo.is_searched(search), "the offline web search")
+            children.wait_until(lambda: WebSearch.objects.get(pk=search.pk).is_over, "the offline web search")
             demo.start_query_writing(search)
         except QuorumError as error:
             self.stderr.write(f"The web search is not shown: {error}")
