@@ -14,7 +14,7 @@ from api.idempotency import once
 from api.problems import RequestBody
 from benchmark.models import Qrels
 from benchmark.qrels import reading, versions
-from benchmark.runs.api import TREC
+from benchmark.runs.api import TEXT_FILE
 from corpus.chart_downloads import send_lines
 from corpus.collections.audit_log import record_act
 
@@ -56,7 +56,7 @@ def make_qrels(request: HttpRequest, name: str, body: QrelsIn) -> Any:
     return Status(201, version)
 
 
-@router.get("/collections/{slug:name}/qrels/{number}/file", auth=may("admin"), openapi_extra=TREC)
+@router.get("/collections/{slug:name}/qrels/{number}/file", auth=may("admin"), openapi_extra=TEXT_FILE)
 def read_qrels_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a version of the qrels in TREC's format, by its number."""
     collection = scope_of(request).collection
