@@ -5,6 +5,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -244,7 +245,11 @@ class EndpointSession:
                 _("Status %(status)s: the engine is busy or failed. Try again later.") if status in RETRYABLE else words
             )
             sentence = words % {"status": status}
-        if error := _engine_words(raw):
+        # The engine's own message, if the body of the answer is JSON with one.
+        error = ""
+        with suppress(ValueError, RecursionError):
+            error = _one_line(next(_messages(json.loads(raw)), ""))
+        if error:
             sentence = f"{sentence} {_('The engine says: %(error)s') % {'error': error}}"
         is_retryable = status in RETRYABLE
         wait_s = read_duration(response.headers.get("retry-after", "")) if is_retryable else None
@@ -258,16 +263,6 @@ def _not_json(response: WebResponse, raw: bytes) -> SearchFailed:
     if not raw.strip():
         return SearchFailed("empty", _("The answer is empty. Check method and path."))
     return SearchFailed("not-json", _("The answer is not JSON. Check base URL and path."))
-
-
-def _engine_words(raw: bytes) -> str:
-    """Return the engine's own message of an error; "" where there is none in JSON."""
-    try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError):
-        return ""
-    texts = list(_messages(document))
-    return _one_line(texts[0]) if texts else ""
 
 
 def _messages(value: Any, depth: int = 0) -> Iterator[str]:
