@@ -38,8 +38,8 @@ SPLIT_HELP = {
     "train": _("Blank: a share of the queries, or all that are in no other split."),
 }
 TRAINING_SHARE = 0.9  # Default share of the queries for training.
-# Queries with a relevant document that are held back for dev: a split keeps near-duplicates together and is by chance,
-# and of this number at least ten remain.
+# Number of queries with a relevant document that a suggested split leaves for dev. A split is by chance and keeps
+# near-duplicates together, so dev may get a few less, but at least ten.
 DEV_QUERIES = 16
 
 

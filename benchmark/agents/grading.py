@@ -87,22 +87,22 @@ class Gradings(AgentJobs):
         search = options.get("search") or jobs.require_search(collection, options.get("protocol"))
         judge = model_requests.judge_for(ROLE, options["judge"])
         references = jobs.newest_job(collection, AgentJob.Kind.REFERENCE)
-        # Everything that the grades depend on: if one of these changes, it is another grading. Rounding halves up is
-        # the default, which is not named.
-        depends: dict[str, Any] = {
+        # Everything that the grades depend on: if one of these changes, it is another grading.
+        dependencies: dict[str, Any] = {
             "judge": {judge.name: judge.id},
             "references": references and references.pk,
             "aspects": aspects_mark(collection),
             "prompts": jobs.prompt_hashes("agent-assess"),
         }
+        # The completeness is rounded, by default with halves up.
         if options.get("halves") == EVEN:
-            depends["halves"] = EVEN
+            dependencies["halves"] = EVEN
         answers = _load_answers(search, references)
         if not answers:
             raise BadInput(_("The agents have no answers yet: wait for their job, or go on with it"))
         if not any(answer.reference for answer in answers):
             raise BadInput(_("%(name)s has no reference answers: write them first") % {"name": collection.name})
-        return self.build_plan(depends, [judge], len(answers), answers, graded=search)
+        return self.build_plan(dependencies, [judge], len(answers), answers, graded=search)
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
         judge = raise_output_limit(plan.judges[0])

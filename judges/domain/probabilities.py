@@ -9,7 +9,7 @@ from judges.records import Token
 JSON_CHARACTERS = ' \t\r\n"{}:,'  # Characters around a word that may be in the same token.
 
 
-def of_answer(
+def answer_probabilities(
     text: str, tokens: Sequence[Token], verdict: int, score: int | None, start: int = 0
 ) -> dict[str, float] | None:
     """Return the probability of the answer's score, {score: p}, or of both binary answers, {"yes": p, "no": p}.

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from judges.costs.prices import Price, answering_model, call_cost, price_of_reply
 from judges.domain import prompt_sizes, verdicts
-from judges.domain.probabilities import of_answer
+from judges.domain.probabilities import answer_probabilities
 from judges.domain.verdicts import NoVerdict, ParsingRules, unwrap_answer
 from judges.engine.pending_answers import orphaned_files
 from judges.engine.rows import AttemptRow, Row
@@ -165,7 +165,9 @@ class SentCall:
         if self.offset:
             turn = replace(turn, quotes=tuple(quote.moved(self.offset) for quote in turn.quotes))
         if reply.probabilities or reply.tokens:
-            shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
+            shares = reply.probabilities or answer_probabilities(
+                reply.text, reply.tokens, turn.verdict, turn.score, start
+            )
             turn = replace(turn, probabilities=shares)
         quotes = [asdict(quote) for quote in turn.quotes]
         # Texts (evidence, entities, scores) say nothing about relevance. Their turn's verdict is a

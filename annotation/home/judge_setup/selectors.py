@@ -41,7 +41,7 @@ def list_models(panel: Panel) -> list[dict[str, Any]]:
     for version, judge in zip(versions, records_of(versions), strict=True):
         probe = probes.get(version.pk)
         calls, cost = plan_check(judge, probe_role(judge))
-        optional = not judge.preset.key_required and judge.api_key_env == judge.preset.key_env
+        is_optional = not judge.preset.key_required and judge.api_key_env == judge.preset.key_env
         models.append(
             {
                 "judge": version,
@@ -50,7 +50,7 @@ def list_models(panel: Panel) -> list[dict[str, Any]]:
                 "stored_key": keys.get(judge.api_key_env),
                 "stores": judge.api_key_env.startswith(STORED),
                 "has_key": judge.api_key_env in keys or has_key(judge.api_key_env),
-                "needs_key": bool(judge.api_key_env) and not optional,
+                "needs_key": bool(judge.api_key_env) and not is_optional,
                 "calls": calls,
                 "most_cost": cost,
                 "price": price_for_judge(judge),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.domain.ensemble import nearest_to_mean
-from judges.domain.probabilities import of_answer
+from judges.domain.probabilities import answer_probabilities
 from judges.providers.replies import read_tokens
 from judges.records import Token
 
@@ -19,30 +19,30 @@ def tokens(*words: tuple[str, float]) -> tuple[Token, ...]:
 def test_ten_as_two_tokens_is_the_product_of_both():
     text = '{"reason": "All of it.", "score": 10}'
     found = tokens(('{"reason": "All of it.", "score": ', 0.5), ("1", 0.8), ("0", 0.6), ("}", 0.9))
-    shares = of_answer(text, found, 1, 10)
+    shares = answer_probabilities(text, found, 1, 10)
     assert shares == {"10": pytest.approx(0.8 * 0.6)}
 
 
 def test_one_is_not_taken_for_the_beginning_of_ten_and_nothing_is_renormalised():
     text = '{"reason": "10 words.", "score": 1}'
     found = tokens(('{"reason": "10 words.", "score":', 0.5), (" 1", 0.3), ("}", 0.9))
-    assert of_answer(text, found, 0, 1) == {"1": pytest.approx(0.3)}
+    assert answer_probabilities(text, found, 0, 1) == {"1": pytest.approx(0.3)}
 
 
 def test_a_score_key_inside_the_reason_is_not_the_score():
     text = '{"reason": "\\"score\\": 9", "score": 2}'
     found = tokens(('{"reason": "\\"score\\": ', 0.9), ("9", 0.1), ('", "score": ', 0.9), ("2", 0.7), ("}", 1.0))
-    assert of_answer(text, found, 0, 2) == {"2": pytest.approx(0.7)}
+    assert answer_probabilities(text, found, 0, 2) == {"2": pytest.approx(0.7)}
 
 
 def test_a_vote_has_both_shares_where_the_other_word_is_among_the_alternatives():
     text = '{"response": "yes"}'
     others = {"yes": math.log(0.7), "no": math.log(0.2), '"no': math.log(0.05), "maybe": math.log(0.01)}
     found = (Token('{"response": "', -0.1), Token("yes", math.log(0.7), others), Token('"}', 0.0))
-    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(0.25)}
+    assert answer_probabilities(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(0.25)}
     joined = {'no"}': math.log(0.2), 'yes"}': math.log(0.7)}
     found = (Token('{"response": "', -0.1), Token('yes"}', math.log(0.7), joined))
-    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(0.2)}
+    assert answer_probabilities(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(0.2)}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_an_answer_that_is_not_listed_has_at_most_what_the_listed_ones_leave(oth
     text = '{"response": "yes"}'
     listed = {word: math.log(share) for word, share in others.items()}
     found = (Token('{"response": "', -0.1), Token("yes", math.log(0.7), listed), Token('"}', 0.0))
-    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(left)}
+    assert answer_probabilities(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(left)}
 
 
 def test_an_answer_that_is_not_listed_is_no_likelier_than_the_least_listed_one():
@@ -61,14 +61,14 @@ def test_an_answer_that_is_not_listed_is_no_likelier_than_the_least_listed_one()
     text = '{"response": "yes"}'
     listed = {word: math.log(share) for word, share in {"The": 0.3, "Yes": 0.1, "A": 0.05}.items()}
     found = (Token('{"response": "', -0.1), Token("yes", math.log(0.02), listed), Token('"}', 0.0))
-    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.02), "no": pytest.approx(0.05)}
+    assert answer_probabilities(text, found, 1, None) == {"yes": pytest.approx(0.02), "no": pytest.approx(0.05)}
 
 
 def test_tokens_that_are_not_the_texts_tell_nothing():
     text = '{"score": 3}'
-    assert of_answer(text, (), 1, 3) is None
-    assert of_answer(text, tokens(('{"score": ', 1.0), ("3", 0.5)), 1, 3) is None
-    assert of_answer(text, (Token(text, math.log(0.5)),), 1, 2) is None
+    assert answer_probabilities(text, (), 1, 3) is None
+    assert answer_probabilities(text, tokens(('{"score": ', 1.0), ("3", 0.5)), 1, 3) is None
+    assert answer_probabilities(text, (Token(text, math.log(0.5)),), 1, 2) is None
 
 
 def entries(*words: str | bytes) -> list[dict[str, object]]:
@@ -97,7 +97,7 @@ def test_tokens_around_an_answer_that_the_server_took_out_are_left_out(around: s
     text = '{"response": "yes"}'
     tokens = read_tokens(text, entries(*words), "token", "logprob", [])
     assert "".join(token.text for token in tokens) == text
-    assert of_answer(text, tokens, 1, None) == {
+    assert answer_probabilities(text, tokens, 1, None) == {
         "yes": pytest.approx(math.exp(-0.1)),
         "no": pytest.approx(1 - math.exp(-0.1)),
     }
@@ -109,7 +109,7 @@ def test_a_character_of_several_tokens_is_put_together_from_their_bytes() -> Non
     tokens = read_tokens(
         text, entries('{"reason": "', first, second, '", "response": "', "no", '"}'), "token", "logprob", []
     )
-    assert of_answer(text, tokens, 0, None) is not None
+    assert answer_probabilities(text, tokens, 0, None) is not None
     for wrong in ([300], ["a"], [1.5]):
         assert read_tokens("no", [{"token": "no", "logprob": -0.1, "bytes": wrong}], "token", "logprob", [])
 
@@ -130,7 +130,7 @@ def test_however_a_text_is_cut_the_share_is_that_of_the_pieces_with_digits(score
         if at < start + len(str(score)) and at + len(piece) > start:
             expected += math.log(0.9)
         at += len(piece)
-    shares = of_answer(text, tuple(Token(piece, math.log(0.9)) for piece in pieces), 1, score)
+    shares = answer_probabilities(text, tuple(Token(piece, math.log(0.9)) for piece in pieces), 1, score)
     assert shares == {str(score): pytest.approx(math.exp(expected))}
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Pair
 from judges.campaigns import selectors
-from judges.domain.probabilities import of_answer
+from judges.domain.probabilities import answer_probabilities
 from judges.domain.verdicts import (
     STRICT,
     WHITESPACE,
@@ -214,11 +214,11 @@ def test_probabilities_are_those_of_the_answer_and_not_of_the_reasoning() -> Non
     shares = {"yes": 0.3, "No": 0.9}
     tokens = tuple(Token(word, math.log(shares.get(word, 0.5)), {word: -0.1, "Yes": -3}) for word in words)
     left, _ = unwrap_answer(text, "both")
-    found = of_answer(text, tokens, 0, None, text.rfind(left))
+    found = answer_probabilities(text, tokens, 0, None, text.rfind(left))
     assert found is not None and found["no"] == pytest.approx(0.9) and found["yes"] == pytest.approx(math.exp(-3))
     score = '<think>{"score": 3}</think>{"score": 1}'
     tokens = tuple(Token(word, math.log(0.2 if word == "1" else 0.7)) for word in re.findall(r"\w+|\W+", score))
-    assert of_answer(score, tokens, 0, 1, score.rfind("{")) == {"1": pytest.approx(0.2)}
+    assert answer_probabilities(score, tokens, 0, 1, score.rfind("{")) == {"1": pytest.approx(0.2)}
 
 
 def test_what_was_thought_is_told_apart_from_what_is_left() -> None:
