@@ -59,7 +59,7 @@ def draw_intervals(
                 for end in (left, right):
                     canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)
                 canvas.dot(plot.x(span.value), middle, 1 if span.open else 0, radius=4.5, hollow=span.open)
-                canvas.text(WIDTH - 4, middle + 4, f"{span.low:.3f} – {span.high:.3f}", anchor="end")
+                canvas.text(WIDTH - 4, middle + 4, f"{span.low:.3f} – {span.high:.3f}".replace("-", "−"), anchor="end")
     else:
         canvas.text(WIDTH / 2, 40, say("nothing"), anchor="middle")
     if spans and not summary:

@@ -114,7 +114,7 @@ def draw_verdict(gate: Gate) -> Chart:
     summary = _(
         "Dot: the change of the mean. Bar: its interval, with unjudged documents as not relevant, and over all ways to "
         "judge them. Line: the limit, %(limit)s; above it passes, below it fails."
-    ) % {"limit": f"{-drop:g}"}
+    ) % {"limit": f"{0 - drop:g}".replace("-", "−")}
     values = {"run": gate.run.name, "against": gate.against.name}
     return draw_intervals(
         "gate",
