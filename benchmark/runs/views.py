@@ -26,7 +26,7 @@ from charts.downloads import DownloadTable
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page, send_lines
 from corpus.errors import BadInput, BadOption
-from corpus.models import Collection
+from corpus.models import Collection, Document
 from corpus.search import static_embeddings
 from jobs.models import JobState
 from judges.model_jobs.pages import answer_form, is_unattended
@@ -134,6 +134,8 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     HTMX asks for the fields of another type, with the values entered in common fields.
     """
     kind = request.GET.get("type") or str(Run.Kind.BM25)
+    if not request.GET.get("type") and not Document.objects.filter(collection=scope.collection).exists():
+        kind = str(Run.Kind.SEARCH)  # Any other system ranks documents that are here.
     if kind not in options.TAKES:
         raise Http404(_("Unknown type of run."))
     entered = {name: request.GET[name] for name in ("name", "depth", "endpoint") if request.GET.get(name)}

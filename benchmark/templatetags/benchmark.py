@@ -48,9 +48,9 @@ def duration(value: float | None) -> str:
 
 @register.filter
 def setting(value: object) -> object:
-    """Print a value of a recipe; mappings and lists without brackets."""
+    """Print a value of a recipe; mappings and lists without brackets, mappings without what is empty."""
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {setting(part)}" for name, part in value.items())
+        return ", ".join(f"{name}: {setting(part)}" for name, part in value.items() if part not in ("", None, [], {}))
     if isinstance(value, list):
         return "; ".join(str(setting(part)) for part in value)
     return value

@@ -24,7 +24,7 @@ from annotation.models.imports import FileImport
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.options import ImportOptions
-from corpus.models import Collection
+from corpus.models import Collection, Document
 from corpus.query_logs.options import QueryLogOptions
 from corpus.query_logs.services import import_queries
 
@@ -132,7 +132,9 @@ def import_query_log(request: HttpRequest, scope: Scope) -> HttpResponse:
         return render(request, "imports/query_log.html", {"scope": scope, "form": form}, status=status)
 
     def done(report: dict[str, Any]) -> str:
-        return reverse("benchmark_queries", args=[scope.collection.name])
+        # Without documents the next step is a run by a search engine, which brings them.
+        has_documents = Document.objects.filter(collection=scope.collection).exists()
+        return reverse("benchmark_queries" if has_documents else "make_run", args=[scope.collection.name])
 
     return answer_action(request, scope, import_log, form, show, done)
 

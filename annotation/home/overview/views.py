@@ -48,7 +48,9 @@ def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
             record(scope, "collection.made", collection)
             add_member(user=scope.user, collection=collection, role=Role.ADMIN, by=scope.user)
         if not files_form.cleaned_data["files"]:
-            messages.success(request, _("Collection created. Next: import documents and queries."))
+            if "log" in request.POST:
+                return redirect("import_query_log", collection.name)
+            messages.success(request, _("Collection created. Next: import documents and queries, or a query log."))
             return redirect("import", collection.name)
         try:
             row = import_files(collection, scope.user, files_form.cleaned_data["files"])
