@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from annotation.models import AuditEntry, Role
+from benchmark.models import Run
 from corpus.models import Collection, Query
 from tests import factories
 from tests.called import call
@@ -117,7 +118,8 @@ def test_a_log_comes_in_by_the_page(client: Client) -> None:
     assert not Query.objects.exists()
     columns = {"query_column": "Wort", "count_column": "Anzahl"}
     answer = post("Wort,Anzahl\nred shoes,3\nboots,4\n", **columns, sample=1, by="pptss")
-    assert answer.status_code == 302 and Query.objects.count() == 1
+    assert answer["Location"] == "/c/shop/benchmark/runs/make/" and Query.objects.count() == 1
+    assert client.get(answer["Location"]).context["kind"] == Run.Kind.SEARCH
     entry = AuditEntry.objects.get(act="import.queries")
     assert entry.details | {"file": "log.csv", "new": 1, "drawn_by": "pptss"} == entry.details
     (page,) = [str(message) for message in get_messages(answer.wsgi_request)]

@@ -52,6 +52,8 @@ def test_title_and_files_are_one_form_whose_maker_may_judge(olga: Client) -> Non
     empty = SimpleUploadedFile("empty.csv", b"")
     refused = olga.post("/collections/new/", {"title": "Fish", "grades": "1", "files": [empty]}, follow=True)
     assert Collection.objects.filter(name="fish").exists() and refused.status_code == 200
+    from_log = olga.post("/collections/new/", {"title": "Shop", "grades": "1", "log": "1"})
+    assert from_log["Location"] == "/c/shop/import/query-log/"
 
 
 @pytest.mark.parametrize("has_model", [False, True])
