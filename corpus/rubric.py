@@ -42,35 +42,38 @@ class Definition:
 SUFFICIENCY = Definition(
     "sufficiency",
     gettext_noop(
-        "A document is relevant if it states, on its own, everything needed for at least one listed answer or, "
-        "if none are listed, for a complete answer to the query. Otherwise it is not relevant."
+        "A document is relevant when it alone says outright all that is needed to give at least one of the listed "
+        "answers or, where none are listed, a complete answer to the query. Otherwise it is not relevant."
     ),
     (
         gettext_noop(
-            "1. Scope must match. A specific case does not establish a general answer, and a general statement does "
-            "not establish a specific answer."
-        ),
-        gettext_noop("2. The core of the answer must be stated without contradiction in the document."),
-        gettext_noop(
-            "3. The document must state it explicitly. Do not fill gaps by inference, by reversing a negation, or "
-            "with common knowledge."
+            "1. Breadth must match. A particular case does not establish a general answer, and a general remark does "
+            "not establish a particular answer."
         ),
         gettext_noop(
-            "4. The document must mean the same thing: same purpose, same scope, same advice on what to do. A shared "
-            "topic or shared terms are not enough."
-        ),
-        gettext_noop("5. Only completeness counts. Additional content in the document neither helps nor hurts."),
-        gettext_noop(
-            "6. Matching words are not evidence. Before you count a passage, check that it means and advises the "
-            "same as the answer."
+            "2. The core of the answer must be in the document, told consistently, with nothing in the document that "
+            "contradicts it."
         ),
         gettext_noop(
-            "7. Take the listed answers as given. Do not judge whether they are true, fit the query, or agree with "
-            "one another. If none are listed, the query alone determines what counts as an answer."
+            "3. The document must say it outright. Do not close a gap by inference, by reversing a negation, or with "
+            "what everybody knows."
         ),
         gettext_noop(
-            "8. Consider each listed answer separately or, if none are listed, each reasonable reading of the query. "
-            "One fully supported answer is enough; parts of two are not."
+            "4. The document must mean the same thing: same purpose, same reach, same advice on what to do. A shared "
+            "subject or shared terms are not enough."
+        ),
+        gettext_noop("5. Only completeness counts. Further material in the document neither helps nor harms."),
+        gettext_noop(
+            "6. Equal wording is not evidence by itself. Before you count a passage, check that it means and advises "
+            "what the answer does."
+        ),
+        gettext_noop(
+            "7. Take listed answers as they are. Do not ask whether they are true, whether they suit the query, or "
+            "whether they agree with one another. Where none are listed, the query alone says what would be an answer."
+        ),
+        gettext_noop(
+            "8. Look at every listed answer separately, and at every sensible reading of the query where none are "
+            "listed. One that is supported in full is enough; halves of two are not."
         ),
     ),
 )
@@ -79,36 +82,36 @@ SUFFICIENCY = Definition(
 HELPFULNESS = Definition(
     "helpfulness",
     gettext_noop(
-        "A document is relevant if something in it is useful for answering the query: it helps to answer, or it "
-        "supports one or more aspects of an answer. Covering the same topic is not enough."
+        "A document is relevant when something in it is of use for an answer to the query: it helps to answer, or it "
+        "supports one or more aspects of an answer. Treating the same subject is not enough."
     ),
     (
         gettext_noop(
-            "1. A part is enough. A single fact, step, cause, example, figure or principle that belongs in an answer "
-            "counts, no matter how much is missing."
+            "1. A part is enough. A single fact, step, cause, example, figure or principle that goes into an answer "
+            "counts, however much is still missing."
         ),
         gettext_noop(
-            "2. Point to it. Say which statement in the document helps, and with which part of the query. If you "
-            "cannot point to one, the document is not relevant."
+            "2. Point to it. Say which statement of the document helps, and with what in the query. Where you can "
+            "point to none, the document is not relevant."
         ),
         gettext_noop(
-            "3. Getting from that statement to an answer may take some reasoning: the document need not mention the "
-            "query or use its words."
+            "3. The way from that statement to an answer may take some thought: the document need not speak of the "
+            "query, nor use its words."
         ),
         gettext_noop(
-            "4. The document may be narrower or broader than the query. A single study or case can bear on a general "
-            "question, and a general principle on a specific one."
+            "4. The document may be narrower or wider than the query. A single study or case bears on a general "
+            "question, and a general principle on a particular one."
         ),
         gettext_noop(
-            "5. A shared topic, shared terms or a shared name does not help by itself, and neither does a mere "
-            "pointer to where help might be found."
+            "5. A shared subject, shared terms or a shared name is no help by itself, and neither is a mere pointer "
+            "to a place where help might be found."
         ),
         gettext_noop(
-            "6. Listed answers, if any, show what is wanted. A document that supports one of them, or part of one, "
-            "helps."
+            "6. Listed answers, where there are any, show what is sought. A document that supports one of them, or a "
+            "part of one, helps."
         ),
-        gettext_noop("7. Additional content in the document neither helps nor hurts."),
-        gettext_noop("8. Take the document's statements as given. Do not judge whether they are true."),
+        gettext_noop("7. Further material in the document neither helps nor harms."),
+        gettext_noop("8. Take the document's statements as they are. Do not ask whether they are true."),
     ),
 )
 
