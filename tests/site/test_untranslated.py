@@ -42,6 +42,9 @@ NAMES = r"""
     quorum auto eager sdpa flash_attention_2 rr rollout ndcg se last cls safe Markdown
     Excel Quepid Label Studio Argilla
     OpenAPI Swagger If-Match Retry-After null detail client TRL DPO prompt chosen rejected restore export\.ready
+    OpenSearch Elasticsearch Search\sRelevance\sWorkbench _rank_eval RankLib SVMlight JUnit JMESPath Bearer
+    HTTP\swith\sJSON host:port uniform pptss head-torso-tail \{\{query\}\} "query" “query” multi_match lenient true
+    _source\.text name\sdescription query、docid、rating 一个\scase Quepid，book 的\sbook
 """
 DATA = r"""
     kept m-kept fixed explanation written_by grade
@@ -49,7 +52,7 @@ DATA = r"""
     books-judge-\d m doc-\S* q\d+ ice\.example http overloaded tries from text title query_id doc_id answers _id
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes
     address role days invitation session way Django dev debate single ensemble panel
-    for against coverage ngrams tfidf Campaigns
+    for against coverage ngrams tfidf Campaigns shop
 """
 ZONE = r"[A-Z]\w+(?:/[\w+-]+)+"
 """A time zone, by its name in the tz database."""
