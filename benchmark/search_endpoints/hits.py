@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from jmespath.exceptions import JMESPathError
 
 from actions.options import UNSTORABLE
-from corpus.errors import BadInput, BadOption
+from corpus.errors import BadOption
 from corpus.formats.html_documents import has_markup, read_html
 
 LONGEST_ID = 255  # Characters of a document's id (corpus.models).
@@ -173,7 +173,7 @@ def read_score(value: Any) -> float | None:
     """Return a score as a finite number; None for anything else."""
     try:
         score = float(value) if not isinstance(value, bool) else math.nan
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return score if math.isfinite(score) else None
 
@@ -185,7 +185,8 @@ def describe_fields(value: Any) -> list[str]:
     fields: list[str] = []
     for name, inner in value.items():
         inner_fields = describe_fields(inner) if isinstance(inner, dict) and inner else []
-        fields += [f"{name}.{inner_field}" for inner_field in inner_fields] or [str(name)]
+        path = _clean(name)
+        fields += [f"{path}.{inner_field}" for inner_field in inner_fields] or [path]
     more = [] if len(fields) <= SHOWN_FIELDS else ["…"]
     return [field[:80] for field in fields if field != "…"][:SHOWN_FIELDS] + more
 
@@ -195,7 +196,7 @@ def describe_shape(value: Any, depth: int = 4) -> Any:
     if isinstance(value, dict):
         if depth == 0:
             return _("object")
-        return {str(name)[:80]: describe_shape(inner, depth - 1) for name, inner in list(value.items())[:40]}
+        return {_clean(name)[:80]: describe_shape(inner, depth - 1) for name, inner in list(value.items())[:40]}
     if isinstance(value, list):
         length = _("list of %(count)s") % {"count": len(value)}
         return {length: describe_shape(value[0], depth - 1)} if value and depth else length
@@ -210,8 +211,6 @@ def _search(option: str, path: Any, value: Any) -> Any:
         words = _("“%(expression)s” cannot be applied: %(error)s")
         error_line = " ".join(str(error).split())[:160]
         raise BadOption(option, words % {"expression": path.expression, "error": error_line}) from None
-    except RecursionError:
-        raise BadInput(_("The answer is nested too deeply")) from None
 
 
 def _clean(value: Any) -> Any:

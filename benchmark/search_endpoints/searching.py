@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings as django_settings
 from django.utils.translation import gettext as _
 
+from actions.options import UNSTORABLE
 from benchmark.search_endpoints.hits import HitMapping, HitPage
 from benchmark.search_endpoints.options import address_key, request_values
 from benchmark.search_endpoints.templates import render_body, render_path
@@ -29,6 +30,7 @@ LONGEST_URL = 20_000  # Characters of an address with its query.
 SHOWN = 200  # Characters of an engine's own message.
 SHORT_SECRET = 12  # Values with fewer characters are not looked for in answers: documents may have them as words.
 MASK = "•••"
+_ESCAPE = re.compile(rb"\\(?:u00([2-7][0-9a-fA-F])|(.))", re.DOTALL)  # In JSON.
 # Statuses after which the same request may succeed.
 RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 RETRYABLE_CODES = frozenset({"slow", "unread", "cut-off"})
@@ -42,7 +44,8 @@ class SearchFailed(BadInput):
     """
 
     def __init__(self, code: str, sentence: str, *, is_retryable: bool = False, wait_s: float | None = None) -> None:
-        super().__init__(sentence.removesuffix("."))
+        # An engine's own words may have characters that PostgreSQL cannot store.
+        super().__init__(UNSTORABLE.sub("", sentence).removesuffix("."))
         self.code, self.is_retryable, self.wait_s = code, is_retryable, wait_s
         self.answer: SearchAnswer | None = None  # The answer that has no hits, for the page that shows its shape.
 
@@ -135,11 +138,10 @@ class EndpointSession:
 
     def read(self, request: SentRequest, response: WebResponse, k: int) -> SearchAnswer:
         """Return the hits of a response. Raises SearchFailed."""
-        raw = response.body
         # An engine may repeat a key in its answer, and hits are stored.
+        raw = _ESCAPE.sub(_write_out, response.body) if self.secrets else response.body
         for secret in self.secrets:
-            for spelling in {secret.encode(), json.dumps(secret)[1:-1].encode()}:
-                raw = raw.replace(spelling, MASK.encode())
+            raw = raw.replace(json.dumps(secret)[1:-1].encode(), MASK.encode())
         answer = SearchAnswer(HitPage([]), response.seconds, request, response.status, raw)
         try:
             if response.status != 200:
@@ -155,6 +157,10 @@ class EndpointSession:
         except BadOption as error:
             option, sentence = error.problems[0]
             failure = SearchFailed("mapping", f"{option}: {sentence}")
+            failure.answer = answer
+            raise failure from None
+        except RecursionError:
+            failure = SearchFailed("nested", _("The answer is nested too deeply"))
             failure.answer = answer
             raise failure from None
         except SearchFailed as failure:
@@ -254,6 +260,14 @@ class EndpointSession:
         is_retryable = status in RETRYABLE
         wait_s = read_duration(response.headers.get("retry-after", "")) if is_retryable else None
         return SearchFailed(f"status-{status}", sentence, is_retryable=is_retryable, wait_s=wait_s)
+
+
+def _write_out(escape: re.Match[bytes]) -> bytes:
+    """Return an escaped character of JSON as it is, where it is one of ASCII that needs no escape."""
+    letter = bytes.fromhex(escape[1].decode()) if escape[1] else escape[2]
+    if letter in (b'"', b"\\"):
+        return b"\\" + letter
+    return letter if escape[1] or letter == b"/" else escape[0]
 
 
 def _not_json(response: WebResponse, raw: bytes) -> SearchFailed:

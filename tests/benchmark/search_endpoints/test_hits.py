@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.search_endpoints.hits import FieldPath, HitMapping, compile_path, describe_shape
+from benchmark.search_endpoints.hits import FieldPath, HitMapping, compile_path, describe_fields, describe_shape
 from corpus.errors import BadOption
 
 SETTINGS: dict[str, Any] = {"hits": "results[]", "id": "id", "title": "name", "text": ["name", "body"], "score": "s"}
@@ -47,6 +47,18 @@ def test_lists_beside_one_another_are_hits_too() -> None:
     assert [(hit.id, hit.text) for hit in page.hits] == [("a", "first"), ("b", "")]
     with pytest.raises(BadOption):
         columns.read({"ids": ["a"], "documents": []})
+
+
+@pytest.mark.parametrize("score", ["high", True, [], 10**400, 1e999, "1e999"])
+def test_what_is_no_finite_number_is_no_score(score: Any) -> None:
+    (hit,) = mapping().read({"results": [{"id": 1, "name": "n", "s": score}]}).hits
+    assert hit.score is None
+
+
+def test_names_of_fields_can_be_shown_whatever_they_have_in_them() -> None:
+    answer = {"a\0\ud800": {"b\udfff": 1}}
+    assert describe_fields(answer) == ["a.b"]
+    assert list(describe_shape(answer)) == ["a"]
 
 
 @pytest.mark.parametrize("identity", [None, "", "  ", True, {}, [], "x" * 256, "a\0b"])

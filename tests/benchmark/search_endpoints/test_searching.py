@@ -3,10 +3,12 @@
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from actions.options import UNSTORABLE
 from benchmark.search_endpoints.options import EndpointOptions
 from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, SearchFailed
 from benchmark.search_endpoints.services import ask_endpoint
@@ -53,6 +55,49 @@ def test_a_key_that_the_engine_repeats_is_not_kept(engine: ShopSearch, shop: dic
     assert SECRET not in answer.page.hits[0].text and SECRET.encode() not in answer.raw
     engine.plan("refused", {"error": f"no such key: {SECRET}"}, status=400)
     assert "no such key" in str(failure_of(settings_of(shop), "refused"))
+
+
+def escape(text: str) -> str:
+    return "".join(f"\\u{ord(letter):04X}" for letter in text)
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda key: key.replace("/", "\\/"),  # As PHP writes JSON.
+        lambda key: key.replace("&", "\\u0026"),  # As Go does.
+        escape,
+    ],
+)
+def test_a_key_is_not_kept_however_the_answer_spells_it(
+    engine: ShopSearch, shop: dict[str, Any], monkeypatch: pytest.MonkeyPatch, spell: Callable[[str], str]
+) -> None:
+    key = "c2hvcDpz/ZWNy&ZXQ+/x=="
+    engine.key = f"Bearer {key}"
+    monkeypatch.setenv("SHOP_TOKEN", key)
+    settings = settings_of(shop, header_env={}, bearer_env="SHOP_TOKEN")
+    engine.plan("echo", f'{{"results": [{{"id": 1, "name": "sent {spell(key)}"}}]}}')
+    answer = asyncio.run(search(settings, "echo"))
+    assert key not in answer.page.hits[0].title and answer.page.hits[0].title.startswith("sent ")
+    engine.plan("refused", f'{{"error": "no such key: {spell(key)}"}}', status=400)
+    assert key not in str(failure_of(settings, "refused"))
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "code"),
+    [
+        ('{"error": "bad\\u0000 word\\ud800"}', 400, "status-400"),
+        ('{"hits\\u0000": 1, "\\udc00": 2}', 200, "mapping"),
+        ('{"results": [{"id": 1, "name": ' + "[" * 900 + "]" * 900 + "}]}", 200, "nested"),
+    ],
+)
+def test_the_line_of_a_failure_can_be_stored(
+    engine: ShopSearch, shop: dict[str, Any], document: str, status: int, code: str
+) -> None:
+    engine.plan("odd", document, status)
+    failure = failure_of(settings_of(shop), "odd")
+    assert failure.code == code and failure.answer is not None
+    assert UNSTORABLE.search(str(failure)) is None
 
 
 @pytest.mark.parametrize(
