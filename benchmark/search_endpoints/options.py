@@ -19,6 +19,7 @@ from benchmark.search_endpoints.templates import render_body, render_path
 from corpus.errors import BadInput, BadOption
 from corpus.url_fetch.addresses import PORTS, bracket_host, check_url, is_number
 from corpus.url_fetch.problems import NoPage
+from judges.presets import PRESETS
 
 # Headers whose values are secrets, by which they are recognised where somebody enters one as a plain header.
 CREDENTIALS = re.compile(
@@ -33,9 +34,10 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _NAMED = re.compile(r"\s*([^\s=:]+)\s*[=:]\s*(.*?)\s*")
 # Variables that are this instance's own or other services' keys, which no search engine may receive.
 _OWN_VARIABLE = re.compile(
-    r"(QUORUM|DJANGO|POSTGRES|PG|REDIS|EMAIL|CELERY|OPENAI|ANTHROPIC|GOOGLE|GEMINI|AZURE|AWS|HF|HUGGING)_?"
-    r".*|SECRET_KEY|DATABASE_URL|(.*_)?DSN"
+    r"(QUORUM|DJANGO|POSTGRES|PG|REDIS|EMAIL|CELERY|OPENAI|ANTHROPIC|GOOGLE|GEMINI|AZURE|AWS|HF|HUGGING|COHERE|JINA"
+    r"|VOYAGE|WANDB)_?.*|SECRET_KEY|DATABASE_URL|(.*_)?DSN"
 )
+_PROVIDER_KEYS = {preset.key_env for preset in PRESETS.values()}
 
 
 def read_lines(value: Any) -> Any:
@@ -266,10 +268,10 @@ class EndpointOptions(Options):
                 if not _HEADER.fullmatch(header) or not (text.isascii() and text.isprintable() and len(text) <= 1000):
                     words = gettext("“%(name)s” is not a header name with a value of plain letters.")
                     raise BadOption(option_name, words % {"name": header})
+                if header.lower() in ("host", "content-length", "transfer-encoding", "connection"):
+                    raise BadOption(option_name, gettext("%(name)s is set for each request.") % {"name": header})
         for header in values["headers"]:
             _refuse_key("headers", header)
-            if header.lower() in ("host", "content-length", "transfer-encoding", "connection"):
-                raise BadOption("headers", gettext("%(name)s is set for each request.") % {"name": header})
         variables = {name: values[name] for name in ("user_env", "password_env", "bearer_env", "api_key_env")}
         for name, variable in [
             *variables.items(),
@@ -277,7 +279,7 @@ class EndpointOptions(Options):
         ]:
             if variable and not _VARIABLE.fullmatch(variable):
                 raise BadOption(name, gettext("Name an environment variable, never the key itself."))
-            if variable and _OWN_VARIABLE.fullmatch(variable.upper()):
+            if variable and (_OWN_VARIABLE.fullmatch(variable.upper()) or variable.upper() in _PROVIDER_KEYS):
                 words = gettext("%(name)s belongs to Quorum or another service. Use a variable of the engine's own.")
                 raise BadOption(name, words % {"name": variable})
         if bool(self.user_env) != bool(self.password_env):

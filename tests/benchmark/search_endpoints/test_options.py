@@ -11,9 +11,11 @@ from benchmark.search_endpoints.kinds import KINDS, KindName
 from benchmark.search_endpoints.options import EndpointOptions, request_values
 from benchmark.search_endpoints.templates import render_body, render_path
 from corpus.errors import BadOption
+from judges.presets import PRESETS
 
 KNOWN = [name for name in get_args(KindName) if name != "http"]
 NEEDED = {"application": "APP"}
+PROVIDER_KEYS = {preset.key_env for preset in PRESETS.values()} - {""} | {"COHERE_API_KEY", "WANDB_API_KEY"}
 
 
 def read(**keys: Any) -> EndpointOptions:
@@ -98,6 +100,8 @@ def test_weaviate_is_asked_without_graphql_as_its_facts_say() -> None:
         ("api_key_env", {"kind": "qdrant", "api_key_env": "OPENAI_API_KEY"}),
         ("header_env", {"kind": "qdrant", "header_env": {"X-Key": "QUORUM_SECRET_KEY"}}),
         ("bearer_env", {"kind": "qdrant", "bearer_env": "DATABASE_URL"}),
+        *(("bearer_env", {"kind": "qdrant", "bearer_env": name}) for name in sorted(PROVIDER_KEYS)),
+        ("header_env", {"kind": "qdrant", "header_env": {"Content-Length": "SHOP_KEY"}}),
         ("password_env", {"kind": "solr", "user_env": "SHOP_USER"}),
         ("bearer_env", {"kind": "solr", "user_env": "A", "password_env": "B", "bearer_env": "C"}),
         ("headers", {"kind": "solr", "headers": {"Authorization": "Bearer abc"}}),
