@@ -46,7 +46,7 @@ def counts_of(collection: Collection) -> dict[int, float]:
         try:
             # Tables of queries keep their columns as texts.
             count = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
         if isfinite(count) and count > 0:
             counts[key] = count

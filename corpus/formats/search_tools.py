@@ -7,7 +7,8 @@ from corpus.formats import passages
 from corpus.formats.cell_values import as_cell
 
 # In the description of our own exports (annotation.exports.ratings.documents): the rating of each grade.
-_SCALE = re.compile(r"rating of each grade: ((?:\d+=[\d.]+(?:, )?)+)\Z")
+_RATED = r"\d{1,3}=\d+(?:\.\d+)?(?:e-\d+)?"
+_SCALE = re.compile(rf"rating of each grade: ({_RATED}(?:, {_RATED})*)\Z")
 _QUERY_PARAMETERS = "query query_text query_string querytext text q"
 
 
@@ -76,5 +77,5 @@ def _read_judgments(row: dict[str, Any]) -> list[dict[str, Any]]:
 def _as_number(value: Any) -> float | None:
     try:
         return None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -52,6 +52,12 @@ def test_a_weighted_report_has_its_own_key_figures_and_bounds() -> None:
     assert member_report(world.collection, 2) == plain
 
 
+def test_what_is_no_number_above_0_is_no_count() -> None:
+    world = World()
+    counted(world, 10**400, "NaN")
+    assert weighting.counts_of(world.collection) == {}
+
+
 def test_counts_that_change_make_another_report() -> None:
     world = World()
     with pytest.raises(BadOption, match="count"):

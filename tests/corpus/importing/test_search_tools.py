@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from annotation.exports.ratings.scales import describe_ratings
 from corpus.models import Collection, Judgment, Query
 from tests.factories import make_collection, make_document, make_query
 from tests.imported_files import import_files
@@ -66,6 +67,7 @@ def test_ratings_from_0_to_1_are_shares_of_the_scale_and_whole_numbers_grades(
         (("high",), "a: the grade is not an integer"),
         ((-0.5,), "a: the grade is not an integer"),
         (("nan",), "a: the grade is not an integer"),
+        ((10**400,), "a: the grade is not an integer"),
     ],
 )
 def test_a_rating_that_fits_no_grade_is_refused_with_its_query_and_document(
@@ -81,6 +83,19 @@ def test_a_rating_that_our_own_scale_does_not_have_is_refused(shop: Collection, 
     assert found == {"a": 1, "b": 2}, said
     _found, said = read(tmp_path, judgments("0.2", description=description))
     assert "the rating 0.2 fits no grade of the scale 0=0.0, 1=0.1, 2=0.5, 3=0.5" in said
+
+
+def test_a_scale_with_a_small_rating_is_read_back(shop: Collection, tmp_path: Path) -> None:
+    ratings = {0: 0.0, 1: 0.00001, 2: 0.5, 3: 1.0}
+    description = f"rating of each grade: {describe_ratings(ratings)}"
+    found, said = read(tmp_path, judgments("0.00001", "1e-05", "1.0", description=description))
+    assert found == {"a": 1, "b": 1, "c": 3}, said
+
+
+@pytest.mark.parametrize("scale", ["0=., 1=1", "0=0.0, 1=1.0.0", "0=01=1", "1=" + "111=" * 60 + "x"])
+def test_a_scale_in_other_words_is_none(shop: Collection, tmp_path: Path, scale: str) -> None:
+    found, said = read(tmp_path, judgments("0.0", "1.0", description=f"rating of each grade: {scale}"))
+    assert found == {"a": 0, "b": 3}, said
 
 
 def test_the_workbenchs_own_answer_is_read(shop: Collection, tmp_path: Path) -> None:
