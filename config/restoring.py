@@ -116,9 +116,9 @@ def _read_manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: its {MANIFEST} is wrong at {wrong}: nothing was changed")
     from django.db.migrations.loader import MigrationLoader
 
-    known_migrations = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    if newer := sorted(set(manifest["migrations"]) - known_migrations):
-        raise BadInput(f"{path} was made by a newer version ({newer[0]}): upgrade, then restore")
+    applied = {(app, name) for app, _, name in (entry.partition(".") for entry in manifest["migrations"])}
+    if newer := startup.unknown_migrations(MigrationLoader(None), applied):
+        raise BadInput(f"{path} was made by a newer version ({'.'.join(newer[0])}): upgrade, then restore")
     return manifest
 
 

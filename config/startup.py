@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -168,22 +169,32 @@ class Schema:
         )
 
 
+def unknown_migrations(loader: Any, applied: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return those of the applied migrations that this code does not have, sorted.
+
+    What a migration replaces is in older databases, and counts as known where all of it was applied.
+    """
+    unknown = set(applied) - set(loader.disk_migrations)
+    for migration in loader.disk_migrations.values():
+        if unknown >= set(migration.replaces):
+            unknown.difference_update(migration.replaces)
+    return sorted(unknown)
+
+
 def read_schema() -> Schema:
     """Compare the applied migrations with those of this code."""
     django.setup()
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
+    from django.db.migrations.loader import MigrationLoader
+    from django.db.migrations.recorder import MigrationRecorder
 
+    applied = MigrationRecorder(connection).applied_migrations()
+    unknown = [f"{app}.{name}" for app, name in unknown_migrations(MigrationLoader(None), applied) if app in APPS]
+    if unknown:
+        # Django cannot plan anything for them.
+        return Schema(unknown, is_pending=True, is_empty=False)
     executor = MigrationExecutor(connection)
     loader: Any = executor.loader
-    known_migrations = set(loader.disk_migrations)
-    # Older databases have recorded the migrations that a squashed migration replaces.
-    for migration in loader.disk_migrations.values():
-        known_migrations.update(migration.replaces)
-    unknown = [
-        f"{app}.{name}"
-        for app, name in loader.applied_migrations
-        if app in APPS and (app, name) not in known_migrations
-    ]
     is_pending = bool(executor.migration_plan(loader.graph.leaf_nodes()))
-    return Schema(sorted(unknown), is_pending, is_empty=not loader.applied_migrations)
+    return Schema(unknown, is_pending, is_empty=not loader.applied_migrations)

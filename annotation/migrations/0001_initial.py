@@ -15,7 +15,7 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
-from corpus.first_tables import CreateTables
+from corpus.table_changes import ChangeTables
 
 
 class Migration(migrations.Migration):
@@ -817,4 +817,4 @@ class Migration(migrations.Migration):
         ),
     ]
 
-    operations = [CreateTables(operations)]
+    operations = [ChangeTables(operations)]

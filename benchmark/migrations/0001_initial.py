@@ -8,7 +8,7 @@ import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
 
-from corpus.first_tables import CreateTables
+from corpus.table_changes import ChangeTables
 
 
 class Migration(migrations.Migration):
@@ -536,4 +536,4 @@ class Migration(migrations.Migration):
         ),
     ]
 
-    operations = [CreateTables(operations)]
+    operations = [ChangeTables(operations)]

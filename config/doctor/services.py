@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from config.checks import COMMANDS, count_connections
 from config.doctor.findings import Finding, first_line, ok, problem, warn
+from config.startup import unknown_migrations
 from embedded import are_embedded, ensure_services
 from embedded.startup import unsupported_reason
 from jobs.notifications import redis_client
@@ -63,13 +64,8 @@ def check_migrations() -> Iterator[Finding]:
     executor = MigrationExecutor(connection)
     loader: Any = executor.loader
     pending = executor.migration_plan(loader.graph.leaf_nodes())
-    known_migrations = set(loader.disk_migrations) | set(loader.replacements)
-    our_apps = {app for app, _name in known_migrations}
-    newer = sorted(
-        f"{app}.{name}"
-        for app, name in loader.applied_migrations
-        if app in our_apps and (app, name) not in known_migrations
-    )
+    our_apps = {app for app, _name in loader.disk_migrations}
+    newer = [f"{app}.{name}" for app, name in unknown_migrations(loader, loader.applied_migrations) if app in our_apps]
     if newer:
         yield problem(
             "migrations",

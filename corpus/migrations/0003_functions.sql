@@ -41,7 +41,7 @@ $$;
 
 CREATE VIEW task_text AS
 SELECT i.id AS item, i.pair_id, coalesce(nullif(i.shown_as, ''), i.reason) AS reason, i.arm, q.text AS query, q.answers,
-       q.instruction, d.title, d.text AS document, d.external_id AS source
+       q.instruction, d.title, d.text AS document, d.external_id AS source, d.html, q.answers_html
 FROM corpus_item i
 JOIN corpus_pair p ON p.id = i.pair_id
 JOIN corpus_query q ON q.id = p.query_id

@@ -35,6 +35,17 @@ def test_the_refusal_names_the_last_migration_and_counts_the_others() -> None:
     assert ".".join(LATER) + " and 1 more." in startup.read_schema().refusal
 
 
+@pytest.mark.django_db
+def test_what_a_migration_replaces_is_known_where_all_of_it_was_applied() -> None:
+    """Version 0.1.0 had two migrations where this one has api.0001_version_0_1_0."""
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied("api", "0001_version_0_1_0")
+    recorder.record_unapplied("api", "0002_database")
+    assert startup.read_schema().unknown == ["api.0001_initial"]
+    recorder.record_applied("api", "0002_database")
+    assert startup.read_schema() == startup.Schema([], is_pending=False, is_empty=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("by_url", [False, True], ids=["embedded", "by URL"])
 def test_old_code_refuses_newer_tables_until_a_backup_of_before_is_restored(

@@ -41,6 +41,12 @@ from corpus.models import Collection
 print(rebuild_labels(Collection.objects.get()))
 """
 
+LAB = """
+import json
+from corpus.models import Collection
+print(json.dumps(list(Collection.objects.values_list("lab", flat=True))))
+"""
+
 pytestmark = pytest.mark.slow
 
 
@@ -108,6 +114,10 @@ def test_files_of_exports_and_models_are_where_their_rows_say(restored: Instance
 
 def test_labels_derived_again_are_the_same(restored: Instance) -> None:
     assert run(restored, "shell", "-v0", "-c", REBUILD) == 0
+
+
+def test_its_collections_keep_the_pages_of_the_lab(restored: Instance) -> None:
+    assert run(restored, "shell", "-v0", "-c", LAB) == [True]
 
 
 def test_an_owner_reads_every_page(restored: Instance) -> None:

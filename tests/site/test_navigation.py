@@ -2,13 +2,11 @@
 
 import html
 import re
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import migrations
 from django.test import Client, RequestFactory
 from django.urls import resolve, reverse
 
@@ -173,10 +171,5 @@ def test_the_owner_has_a_menu_on_the_pages_of_the_site_and_nobody_else() -> None
     assert not admin.get("/").context["navigation"]
 
 
-def test_collections_that_exist_keep_the_lab_and_new_ones_begin_without() -> None:
-    """The column's first default is for rows that are there when the migration runs."""
-    operations = import_module("corpus.migrations.0004_first_class").Migration.operations
-    added, altered = (operation for operation in operations if getattr(operation, "name", "") == "lab")
-    assert isinstance(added, migrations.AddField) and isinstance(altered, migrations.AlterField)
-    assert (added.field.db_default, altered.field.db_default) == (True, False)
+def test_new_collections_begin_without_the_lab() -> None:
     assert not make_collection("birds").lab

@@ -1,4 +1,4 @@
--- The event of a gate, as those of 0002: written in the transaction that stores the verdict, by a row that never changes.
+-- The event of a gate, as those of 0001_events.sql: written in the transaction that stores the verdict, by a row that never changes.
 
 CREATE FUNCTION tell_gate_decided() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,4 +1,4 @@
-"""Comparisons of two documents of a query: sets, who is asked, preferences, and jobs of judges; pushes to a hub; answers to comments and flags; viewers; shared pages."""
+"""Stored results; retakes, quotas and deadlines of members, explanations of gold; inboxes; notes on pairs; comparisons of two documents; pushes to a hub; answers to comments and flags; viewers; shared pages."""
 
 from pathlib import Path
 
@@ -9,16 +9,131 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
+from corpus.table_changes import ChangeTables
+
 
 class Migration(migrations.Migration):
 
-    dependencies = [
+    # What instances between the releases have applied.
+    replaces = [
+        ('annotation', '0003_results'),
         ('annotation', '0004_first_class'),
-        ('corpus', '0004_first_class'),
-        ('judges', '0003_functions'),
+        ('annotation', '0005_comparisons'),
+    ]
+
+    dependencies = [
+        ('annotation', '0002_database'),
+        ('corpus', '0003_after_0_1_0'),
+        ('judges', '0003_after_0_1_0'),
     ]
 
     operations = [
+        migrations.CreateModel(
+            name='StoredResult',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(max_length=30)),
+                ('key', models.CharField(help_text='Of the options.', max_length=64)),
+                ('options', models.JSONField(default=dict)),
+                ('values', models.JSONField(help_text='Null: not computed yet.', null=True)),
+                ('at', models.DateTimeField(help_text='The moment whose data the values describe.', null=True)),
+                ('failure', models.TextField(blank=True, db_default='', default='', help_text='Why it failed last, one line.')),
+                ('collection', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='results', to='corpus.collection')),
+            ],
+        ),
+        migrations.DeleteModel(
+            name='Computed',
+        ),
+        migrations.DeleteModel(
+            name='StoredAgreement',
+        ),
+        migrations.AddConstraint(
+            model_name='storedresult',
+            constraint=models.UniqueConstraint(fields=('collection', 'kind', 'key'), name='stored_result_once'),
+        ),
+        migrations.AddField(
+            model_name='membership',
+            name='retake_asked_at',
+            field=models.DateTimeField(help_text='When they asked to take the test again; null: not asked since they failed.', null=True),
+        ),
+        migrations.AddField(
+            model_name='membership',
+            name='daily_quota',
+            field=models.PositiveIntegerField(help_text='The most pairs that they get in a day.', null=True),
+        ),
+        migrations.AddField(
+            model_name='membership',
+            name='total_quota',
+            field=models.PositiveIntegerField(help_text='The most pairs that they get in this collection.', null=True),
+        ),
+        migrations.AddField(
+            model_name='membership',
+            name='last_day',
+            field=models.DateField(help_text='The last day on which they get new pairs.', null=True),
+        ),
+        migrations.CreateModel(
+            name='GoldExplanation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField()),
+                ('written_by', models.CharField(blank=True, help_text='Its author, as the file names them.', max_length=200)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('pair', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='gold_explanation', to='corpus.pair')),
+            ],
+        ),
+        migrations.AddField(
+            model_name='user',
+            name='inbox_mail',
+            field=models.CharField(blank=True, choices=[('', 'never'), ('daily', 'once a day'), ('once', 'at once')], db_default='', default='', help_text='When the inboxes of their collections are mailed to them; empty: never.', max_length=5),
+        ),
+        migrations.AddField(
+            model_name='user',
+            name='inbox_site',
+            field=models.CharField(blank=True, db_default='', default='', help_text='Address of this site, for links in that mail.', max_length=300),
+        ),
+        migrations.CreateModel(
+            name='InboxReader',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('seen_at', models.DateTimeField(help_text='What ended until then is no longer listed.', null=True)),
+                ('mailed_at', models.DateTimeField(help_text='When the last mail was sent.', null=True)),
+                ('mailed', models.JSONField(default=list, help_text='Keys of what still stood in the inbox at the last mail: it is not mailed again.')),
+                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='corpus.collection')),
+                ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='inboxes', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('user', 'collection'), name='inbox_reader_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='PairNote',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField()),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('pair', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='corpus.pair')),
+                ('written_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+        ),
+        migrations.AddField(
+            model_name='bulkact',
+            name='note',
+            field=models.TextField(blank=True, db_default='', default='', help_text='Comment of the judgments that it wrote.'),
+        ),
+        migrations.AlterField(
+            model_name='bulkact',
+            name='kind',
+            field=models.CharField(choices=[('send', 'Send to people'), ('reassign', 'Reassign'), ('priority', 'Set priority'), ('exclude', 'Exclude judgments'), ('reinstate', 'Reinstate judgments'), ('label', 'Set label'), ('export', 'Export pairs')], max_length=9),
+        ),
+        migrations.AlterField(
+            model_name='bulkact',
+            name='option',
+            field=models.CharField(blank=True, help_text='The priority, the grade, the format of the file, or to whom: anyone, or a membership.', max_length=20),
+        ),
+        migrations.AddIndex(
+            model_name='assignment',
+            index=models.Index(condition=models.Q(('flagged', True)), fields=['item'], name='assignment_flagged'),
+        ),
         migrations.CreateModel(
             name='Thread',
             fields=[
@@ -77,7 +192,7 @@ class Migration(migrations.Migration):
             model_name='threadmessage',
             trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION 'Cannot truncate table %: it is append-only', TG_TABLE_NAME;", hash='77875118e5b2000bda64b2dece50ba7a979e8125', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_c0985', table='annotation_threadmessage', when='BEFORE')),
         ),
-        migrations.RunSQL(Path(__file__).with_name("0005_threads.sql").read_text(), "DROP VIEW annotation_thread"),
+        migrations.RunSQL(Path(__file__).with_name("0003_threads.sql").read_text(), "DROP VIEW annotation_thread"),
         migrations.CreateModel(
             name='HubPush',
             fields=[
@@ -280,3 +395,5 @@ class Migration(migrations.Migration):
             ],
         ),
     ]
+
+    operations = [ChangeTables(operations)]

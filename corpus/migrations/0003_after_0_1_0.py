@@ -1,4 +1,4 @@
-"""Names of grades; whether a collection has the Lab; the format of documents and answers, and their HTML; two indexes."""
+"""What statements share; names of grades; whether a collection has the Lab; formats of documents and answers, and their HTML; two indexes."""
 
 from pathlib import Path
 
@@ -6,14 +6,26 @@ import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 from django.db import migrations, models
 
+from corpus.table_changes import ChangeTables
+
 LAB = "The menu has the pages for research (config.navigation.LAB)."
-VIEW = Path(__file__).with_suffix(".sql").read_text()
-# The view as it was, without the two columns.
-UNDO = f"DROP VIEW task_text;\n{VIEW.replace(', d.html, q.answers_html', '')}"
+UNDO = """
+DROP VIEW held_label, current_pair, task_text;
+DROP FUNCTION reference_of, reference_grades, queue_priority, next_seq, is_measuring
+"""
 
 
 class Migration(migrations.Migration):
-    dependencies = [("corpus", "0003_functions")]
+
+    # What instances between the releases have applied.
+    replaces = [
+        ('corpus', '0003_functions'),
+        ('corpus', '0004_first_class'),
+    ]
+
+    dependencies = [
+        ('corpus', '0002_database'),
+    ]
 
     operations = [
         migrations.AddField(
@@ -28,9 +40,9 @@ class Migration(migrations.Migration):
                 size=None,
             ),
         ),
+        migrations.AddField("collection", "lab", models.BooleanField(default=False, db_default=False, help_text=LAB)),
         # Collections that exist keep every page in their menu; new ones begin without the Lab.
-        migrations.AddField("collection", "lab", models.BooleanField(default=True, db_default=True, help_text=LAB)),
-        migrations.AlterField("collection", "lab", models.BooleanField(default=False, db_default=False, help_text=LAB)),
+        migrations.RunSQL("UPDATE corpus_collection SET lab = true", migrations.RunSQL.noop),
         migrations.AddField(
             model_name="collection",
             name="document_format",
@@ -70,8 +82,7 @@ class Migration(migrations.Migration):
                 size=None,
             ),
         ),
-        # The view of the tasks' texts gets two columns, behind those that it has.
-        migrations.RunSQL(VIEW, UNDO),
+        migrations.RunSQL(Path(__file__).with_name("0003_functions.sql").read_text(), UNDO),
         migrations.AddIndex(
             model_name="judgment",
             index=django.contrib.postgres.indexes.BrinIndex(
@@ -85,3 +96,5 @@ class Migration(migrations.Migration):
             ),
         ),
     ]
+
+    operations = [ChangeTables(operations)]

@@ -1,4 +1,6 @@
-"""Tokens and webhooks. The tables of version 0.1.0."""
+"""Tokens and webhooks, and triggers that write events of webhooks. The tables of version 0.1.0."""
+
+from pathlib import Path
 
 import django.contrib.postgres.fields
 import django.contrib.postgres.functions
@@ -9,15 +11,29 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
-from corpus.first_tables import CreateTables
+from corpus.table_changes import ChangeTables
+
+UNDO = """
+DROP FUNCTION tell_campaign_state, tell_tasks_resolved, tell_audit_alarm, tell_export_ready, tell_training_ended CASCADE;
+DROP FUNCTION write_webhook_event
+"""
 
 
 class Migration(migrations.Migration):
 
     initial = True
 
+    # What version 0.1.0 has applied.
+    replaces = [
+        ('api', '0001_initial'),
+        ('api', '0002_database'),
+    ]
+
     dependencies = [
+        ('annotation', '0001_initial'),
         ('corpus', '0001_initial'),
+        ('judges', '0001_initial'),
+        ('training', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -142,6 +158,7 @@ class Migration(migrations.Migration):
             model_name='webhookdelivery',
             constraint=models.UniqueConstraint(condition=models.Q(('once', ''), _negated=True), fields=('webhook', 'once'), name='delivery_once'),
         ),
+        migrations.RunSQL(Path(__file__).with_name("0001_events.sql").read_text(), UNDO),
     ]
 
-    operations = [CreateTables(operations)]
+    operations = [ChangeTables(operations)]
