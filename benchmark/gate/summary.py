@@ -1,6 +1,6 @@
 """What a verdict says: its document, its reason in a sentence, and the summary of it as Markdown and as JUnit XML."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
@@ -32,18 +32,24 @@ def measures_in_order(result: Document) -> dict[str, Any]:
 
 def explain_verdict(result: Document) -> str:
     """Return the reason of a verdict in a sentence or two, in the reader's language."""
-    if result["verdict"] == PASS:
-        return _("Every interval is above the limit, however the unjudged documents are judged.")
     measures = measures_in_order(result)
+    if result["verdict"] == PASS:
+        if not _depends_on_judging(measures.values()):
+            return _("Every interval is above the limit.")
+        return _("Every interval is above the limit, however the unjudged documents are judged.")
     if result["verdict"] == FAIL:
-        names = ", ".join(name for name, outcome in measures.items() if outcome["verdict"] == FAIL)
+        below = {name: outcome for name, outcome in measures.items() if outcome["verdict"] == FAIL}
         message = _("The interval of %(measures)s is below the limit, however the unjudged documents are judged.")
-        return message % {"measures": names}
+        if not _depends_on_judging(below.values()):
+            message = _("The interval of %(measures)s is below the limit.")
+        return message % {"measures": ", ".join(below)}
     sentences = []
-    if few := [name for name, outcome in measures.items() if outcome["cause"] == "queries"]:
+    if few := {name: outcome for name, outcome in measures.items() if outcome["cause"] == "queries"}:
         message = _(
             "Too few queries for %(measures)s: the interval contains the limit, and no judging would decide it."
         )
+        if not _depends_on_judging(few.values()):
+            message = _("Too few queries for %(measures)s: the interval contains the limit.")
         sentences.append(message % {"measures": ", ".join(few)})
     if result["cause"] == UNJUDGED:
         pairs = result["deciding_pairs"]
@@ -54,6 +60,11 @@ def explain_verdict(result: Document) -> str:
         )
         sentences.append(message % {"pairs": f"{pairs:,}"})
     return " ".join(sentences)
+
+
+def _depends_on_judging(outcomes: Iterable[Document]) -> bool:
+    """Return whether judging what is unjudged could move any of these changes."""
+    return any(outcome["least"] != outcome["most"] for outcome in outcomes)
 
 
 def verdict_title(verdict: str) -> str:

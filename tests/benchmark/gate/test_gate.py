@@ -211,3 +211,13 @@ def test_the_command_has_what_decides_judged_and_tells_again(manage: Manage, boo
     assert first.filling is not None and len(first.filling.pairs) == 24
     assert document["gate"] == again.number == 2 and document["deciding_pairs"] == again.result["deciding_pairs"] < 24
     assert document["qrels"] == first.result["qrels"] + 1
+
+
+@pytest.mark.parametrize(("run", "of_judging"), [("same", False), ("bad", False), ("half open", True)])
+def test_a_verdict_speaks_of_unjudged_documents_only_where_they_could_move_it(
+    books: Collection, run: str, of_judging: bool
+) -> None:
+    # The second document of one query is unjudged, which decides nothing.
+    make_run(books, "half open", {query: RANKED["old"] if query != "q0" else ["a", "d", "c"] for query in QUERIES})
+    reason = decide(books, run, max_drop=0.3).result["reason"]
+    assert ("however the unjudged documents are judged" in reason) == of_judging, reason
