@@ -19,6 +19,9 @@ QUERY, K = 'a "book" that tells of red shoes & rain', 22  # More hits than any e
 FIRST = [25, 2, 3, 4, 5, 6, 8, 7]
 """Numbers of the books that share most words with the query: all four, then one each, then none of these."""
 
+BEHIND = {"elasticsearch", "meilisearch", "opensearch", "solr", "typesense", "weaviate"}
+"""Kinds whose look-alike answers as an earlier version than the newest that the facts name."""
+
 
 @pytest.fixture
 def engine(request: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[LookAlike]:
@@ -76,10 +79,14 @@ def numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def test_every_kind_has_a_look_alike_of_no_newer_version_than_its_facts() -> None:
+def test_every_kind_has_a_look_alike_of_the_version_that_its_facts_name() -> None:
     assert LOOK_ALIKES.keys() == KINDS.keys()
     for kind, engine in LOOK_ALIKES.items():
-        assert numbers(engine.version) <= numbers(KINDS[kind].documented)
+        documented = KINDS[kind].documented
+        if kind in BEHIND:
+            assert numbers(engine.version) < numbers(documented), f"{kind} is behind no longer"
+        else:
+            assert engine.version == documented, kind
         assert engine.documentation.startswith("https://")
 
 
