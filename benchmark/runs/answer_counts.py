@@ -4,8 +4,10 @@ from django.utils.translation import ngettext
 
 from benchmark.models import Run
 
-# The keys of Run.counts. `varying`: hits with another text than the run has of their document.
-COUNTED = ("empty", "duplicates", "without_id", "without_text", "varying", "new", "changed")
+# The keys of Run.counts. `varying`: hits with another text than the run has of their document. Beside them, by
+# ELSEWHERE and the name of another endpoint: changed documents whose text had come from that one.
+COUNTED = ("empty", "partial", "duplicates", "without_id", "without_text", "varying", "new", "changed")
+ELSEWHERE = "elsewhere:"
 
 
 def describe_answers(run: Run) -> list[str]:
@@ -15,6 +17,9 @@ def describe_answers(run: Run) -> list[str]:
         "empty": ngettext(
             "%(count)s answer without documents: its query counts as 0",
             "%(count)s answers without documents: their queries count as 0", counts["empty"]),
+        "partial": ngettext(
+            "%(count)s partial answer: the engine did not search all documents in its time",
+            "%(count)s partial answers: the engine did not search all documents in its time", counts["partial"]),
         "duplicates": ngettext(
             "%(count)s hit repeated a document of its answer and was left out",
             "%(count)s hits repeated a document of their answer and were left out", counts["duplicates"]),
@@ -34,4 +39,15 @@ def describe_answers(run: Run) -> list[str]:
             "%(count)s documents had another text than in the collection: new versions, whose pairs have no labels yet",
             counts["changed"]),
     }  # fmt: skip
-    return [lines[name] % {"count": f"{count:,}"} for name, count in counts.items() if count]
+    sentences = [lines[name] % {"count": f"{count:,}"} for name, count in counts.items() if count]
+    for name, count in sorted(run.counts.items()):
+        if name.startswith(ELSEWHERE):
+            sentence = ngettext(
+                "%(count)s of them had its text from the endpoint %(endpoint)s: if both map other fields, each run "
+                "replaces the texts of the other",
+                "%(count)s of them had their text from the endpoint %(endpoint)s: if both map other fields, each run "
+                "replaces the texts of the other",
+                count,
+            )
+            sentences.append(sentence % {"count": f"{count:,}", "endpoint": name.removeprefix(ELSEWHERE)})
+    return sentences

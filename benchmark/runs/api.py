@@ -51,9 +51,10 @@ class RunOut(Schema):
     )
     counts: dict[str, int] = Field(
         {},
-        description="Of a search endpoint: answers without documents (empty), hits that repeated a document of their "
-        "answer (duplicates), without_id, without_text, with another text than an earlier answer (varying), and "
-        "documents that are new or changed in the collection.",
+        description="Of a search endpoint: answers without documents (empty) or of a part of them (partial), hits that "
+        "repeated a document of their answer (duplicates), without_id, without_text, with another text than an earlier "
+        "answer (varying), and documents that are new or changed in the collection (elsewhere:NAME: whose text had "
+        "come from another endpoint).",
     )
 
 

@@ -1,5 +1,6 @@
 """Runs that are made here, as jobs that may ask models. Each kind of run has a module that makes it (KINDS)."""
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from time import monotonic
@@ -102,10 +103,26 @@ class Runs(ModelJobKind[Run]):
                     return Run.objects.create(collection=collection, **row), True
             except IntegrityError:  # another start took the name in between
                 raise name_taken_error(collection, row["name"]) from None
-        has_same_recipe = replace_limits(run.recipe, {}) == plan.options
-        if not has_same_recipe or (run.kind, run.depth) != (row["kind"], row["depth"]):
+        if not self._has_same_plan(run, plan):
             raise name_taken_error(collection, run.name)
         return run, False
+
+    def _has_same_plan(self, run: Run, plan: JobPlan) -> bool:
+        has_same_recipe = replace_limits(run.recipe, {}) == plan.options
+        return has_same_recipe and (run.kind, run.depth) == (plan.columns["kind"], plan.columns["depth"])
+
+    def name_dated(self, collection: Collection, options: Options) -> str:
+        """Return the name of a run that is named by its day: of the day's last one, if that is the same and unfinished.
+
+        Otherwise a free name: an engine may answer differently an hour later. Raises BadInput as `plan` does.
+        """
+        name = str(options["name"])
+        dated = Run.objects.filter(collection=collection, is_deleted=False, name__regex=rf"^{re.escape(name)}(-\d+)?$")
+        last = dated.order_by("-pk").first()
+        if last is None or last.state == JobState.READY:
+            return free_name(collection, name)
+        is_same = self._has_same_plan(last, self.plan(collection, options))
+        return last.name if is_same else free_name(collection, name)
 
     def judges_of(self, job: Run) -> Sequence[Judge]:
         """Return the judges that a run asks, if any."""

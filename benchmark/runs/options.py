@@ -211,8 +211,7 @@ class RunOptions(PaidOptions):
         """
         if self.name:
             return self.name
-        if self.endpoint:
-            # An engine changes from day to day.
+        if self.is_dated:
             return f"{self.endpoint}-{timezone.now():%Y-%m-%d}"
         folder = Path(self.model).name
         if self.run and (self.judge or folder):
@@ -222,6 +221,11 @@ class RunOptions(PaidOptions):
         method = self.method or METHODS.get(Kind(self.system), ("",))[0]
         parts = {Kind.HYBRID: (self.system, method), Kind.REWRITE: (method, self.judge)}
         return "-".join(part for part in parts.get(Kind(self.system), (self.system, self.judge)) if part)
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the run is named by its endpoint and day, as an engine changes from day to day."""
+        return bool(self.endpoint and not self.name)
 
     def for_job(self) -> dict[str, Any]:
         """Return the recipe of a run with its limits, without options left at their defaults."""

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Run
 from benchmark.runs import rankings
-from benchmark.runs.answer_counts import COUNTED
+from benchmark.runs.answer_counts import COUNTED, ELSEWHERE
 from benchmark.runs.builders import STORE_S, Progress, ShouldStop
 from benchmark.runs.rankings import RankedQuery
 from benchmark.search_endpoints.hits import Hit
@@ -34,12 +34,14 @@ from corpus.formats.files import is_identifier
 from corpus.importing.returned_documents import ReturnedDocument, store_returned
 from corpus.models import Collection, Document
 from corpus.search import full_text
+from store.sql import fetch_rows, read_sql
 
 AT_ONCE = 20  # Requests in flight.
 MOST_TRIES, LONGEST_WAIT_S = 3, 60.0  # Where an engine says when to come back.
 MOST_FAILURES = 20  # In a row, after which the endpoint counts as out of reach.
 REASONS = 3  # Reasons that the error of an incomplete run names.
 Answered = tuple[int, SearchAnswer | SearchFailed]  # A query's primary key, and its answer.
+RETURNED_ELSEWHERE = read_sql(__file__, "count_elsewhere")
 # Documents of the rankings that a run has so far.
 RANKED = """
 SELECT DISTINCT d.external_id, d.id FROM benchmark_ranking r
@@ -173,7 +175,7 @@ class AnswerStore:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.counts = Counter({name: int(run.counts.get(name, 0)) for name in COUNTED})
+        self.counts = Counter({**dict.fromkeys(COUNTED, 0), **run.counts})
         self.digests: dict[str, bytes] = {}  # Of title and text, by id.
         with connection.cursor() as cursor:
             cursor.execute(RANKED, [run.pk])
@@ -191,6 +193,7 @@ class AnswerStore:
             hits_of[query] = hits = [hit for hit in answer.page.hits if is_identifier(hit.id)]
             seconds[query], page = answer.seconds, answer.page
             self.counts["empty"] += not hits
+            self.counts["partial"] += page.is_partial
             self.counts["duplicates"] += page.duplicates
             self.counts["without_id"] += page.without_id + len(page.hits) - len(hits)
             self.counts["without_text"] += sum(not hit.text for hit in hits)
@@ -206,6 +209,7 @@ class AnswerStore:
             stored = store_returned(self.run.collection, documents.values())
             self.keys |= stored.keys
             self.counts.update(new=stored.new, changed=stored.changed)
+            self._count_elsewhere(stored.replaced)
             ranked = {
                 query: RankedQuery([self.keys[hit.id] for hit in hits], falling_scores(hits), seconds[query])
                 for query, hits in hits_of.items()
@@ -214,6 +218,12 @@ class AnswerStore:
             rankings.store(self.run, ranked, names)
             Run.objects.filter(pk=self.run.pk).update(counts=self.counts)
         return len(ranked)
+
+    def _count_elsewhere(self, replaced: Sequence[int]) -> None:
+        """Count the replaced versions that other endpoints had returned, and this one never."""
+        values = {"endpoint": self.run.recipe["endpoint"], "collection": self.run.collection_id, "replaced": replaced}
+        for endpoint, count in fetch_rows(RETURNED_ELSEWHERE, **values) if replaced else ():
+            self.counts[f"{ELSEWHERE}{endpoint}"] += count
 
     def finish(self) -> None:
         """Have the new documents found by their words, and plan with their number."""

@@ -25,8 +25,14 @@ from judges.campaigns.estimates import Estimate
 
 @action(RUNS.started, noted=lambda _options, run: RUNS.describe_start(run))
 def make_run(actor: Actor, collection: Collection, options: RunOptions) -> Run:
-    """Start a run, which a worker makes; the same options again resume it. Raises BadOption and BadInput."""
-    return RUNS.start_or_join(collection, _read_recipe(actor, options), actor.name)
+    """Start a run, which a worker makes; the same options again resume it. Raises BadOption and BadInput.
+
+    A run from a search endpoint without a name is the day's next one, unless the day's last one is unfinished.
+    """
+    recipe = _read_recipe(actor, options)
+    if options.is_dated:
+        recipe["name"] = RUNS.name_dated(collection, recipe)
+    return RUNS.start_or_join(collection, recipe, actor.name)
 
 
 def estimate_run(actor: Actor, collection: Collection, options: RunOptions) -> Estimate | None:

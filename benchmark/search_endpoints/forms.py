@@ -16,7 +16,7 @@ from benchmark.models import SearchEndpoint
 from benchmark.search_endpoints.kinds import EndpointKind
 
 ENGINE = ("name", "base_url", "index")
-MAPPING = ("hits", "id", "title", "text", "score", "metadata", "error")
+MAPPING = ("hits", "id", "title", "text", "score", "metadata", "error", "partial")
 SIGN_IN = ("api_key_env", "user_env", "password_env", "bearer_env", "header_env")
 LIMITS = ("headers", "requests_per_minute", "timeout_s")
 # By group, the fields of an engine that is known, and those of any other that speaks JSON.
@@ -24,7 +24,7 @@ KNOWN_GROUPS: tuple[tuple[Promise, tuple[str, ...]], ...] = (
     (_("Engine"), (*ENGINE, "title", "text")),
     (_("Sign-in"), SIGN_IN),
     (_("Request"), ("parameters", "template", "path")),
-    (_("Hits"), ("hits", "id", "score", "metadata", "error")),
+    (_("Hits"), ("hits", "id", "score", "metadata", "error", "partial")),
     (_("Limits"), LIMITS),
 )
 PLAIN_GROUPS: tuple[tuple[Promise, tuple[str, ...]], ...] = (

@@ -41,6 +41,7 @@ class HitPage:
     duplicates: int = 0
     without_id: int = 0
     without_text: int = 0
+    is_partial: bool = False  # The engine says that it did not search all documents.
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class HitMapping:
         self.text = [compile_path("text", path) for path in settings["text"]]
         self.score = compile_path("score", settings["score"]) if settings.get("score") else None
         self.error = compile_path("error", settings["error"]) if settings.get("error") else None
+        self.partial = compile_path("partial", settings["partial"]) if settings.get("partial") else None
         self.metadata = {
             name: compile_path("metadata", path) for name, path in (settings.get("metadata") or {}).items()
         }
@@ -107,7 +109,8 @@ class HitMapping:
                 metadata = {name: _clean(value) for name, value in metadata.items() if value is not None}
                 without_text += not text
                 hits[identity] = Hit(identity, title, text, score, metadata)
-        return HitPage(list(hits.values()), duplicates, without_id, without_text)
+        is_partial = bool(self.partial and _search("partial", self.partial, answer))
+        return HitPage(list(hits.values()), duplicates, without_id, without_text, is_partial)
 
     def find_error(self, answer: Any) -> str:
         """Return what an answer says of its own failure; "" for nothing."""
@@ -145,6 +148,11 @@ class HitMapping:
             path = ", ".join(self.settings["text"])
             values = {"count": page.without_text, "all": len(page.hits), "path": path, "fields": fields}
             problems.append(("text", words % values))
+        if page.is_partial:
+            words = _(
+                "The engine did not search all documents: the answer is partial. Give it more time in the request."
+            )
+            problems.append(("partial", words))
         if page.duplicates:
             words = _("%(count)s of %(all)s hits repeat an id. Group them in the engine, or take another id.")
             problems.append(("id", words % {"count": page.duplicates, "all": len(rows)}))

@@ -127,6 +127,12 @@ class EndpointOptions(Options):
         long=True,
     )
     error: str = option(_("Error"), _("JMESPath of the error in an answer with status 200."), default="", at_most=1000)
+    partial: str = option(
+        _("Partial answer"),
+        _("JMESPath that is true where the engine did not search all documents, as in too little time."),
+        default="",
+        at_most=1000,
+    )
     user_env: str = option(_("User variable"), _("Name of the environment variable with the user's name."), default="")
     password_env: str = option(
         _("Password variable"), _("Name of the environment variable with the password, never the password."), default=""

@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
@@ -166,8 +166,7 @@ class EndpointSession:
         except SearchFailed as failure:
             failure.answer = answer
             raise
-        page = HitPage(page.hits[:k], page.duplicates, page.without_id, page.without_text)
-        return SearchAnswer(page, response.seconds, request, response.status, raw)
+        return SearchAnswer(replace(page, hits=page.hits[:k]), response.seconds, request, response.status, raw)
 
     def mask(self, text: str) -> str:
         """Return a text without the endpoint's secrets."""

@@ -47,11 +47,16 @@ class ReturnedDocument(NamedTuple):
 
 
 class StoredDocuments(NamedTuple):
-    """Primary keys by id, and how many documents were new, and had another text than before."""
+    """Primary keys by id, how many documents were new, and the versions of those with another text than before."""
 
     keys: dict[str, int]
     new: int
-    changed: int
+    replaced: list[int]
+
+    @property
+    def changed(self) -> int:
+        """Return how many documents had another text than before."""
+        return len(self.replaced)
 
 
 def store_returned(collection: Collection, documents: Iterable[ReturnedDocument]) -> StoredDocuments:
@@ -66,7 +71,7 @@ def store_returned(collection: Collection, documents: Iterable[ReturnedDocument]
     """
     by_id = {document.id: document for document in documents}
     if not by_id:
-        return StoredDocuments({}, 0, 0)
+        return StoredDocuments({}, 0, [])
     hold(Collection.objects, collection.pk, no_key=True)
     current = {name: row for name, *row in fetch_rows(CURRENT, collection=collection.pk, ids=list(by_id))}
     keys = {name: key for name, (key, _hash, _html) in current.items()}
@@ -94,4 +99,4 @@ def store_returned(collection: Collection, documents: Iterable[ReturnedDocument]
         "versions": [versions.get(document.id, 0) + 1 for document in added],
     }
     keys |= dict(fetch_rows(ADD, collection=collection.pk, **columns)) if added else {}
-    return StoredDocuments(keys, len(by_id) - len(current), len(changed))
+    return StoredDocuments(keys, len(by_id) - len(current), [*changed.values()])

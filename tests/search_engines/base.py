@@ -67,7 +67,8 @@ class LookAlike:
 
     `options`: keys of an [[endpoint]] table beside name, kind and base_url. `mistakes`: keys that the engine refuses,
     and the code of the failure. `most`: the most hits that it returns; None: as many as anybody asks for.
-    `optional`: names in the kind's request without which the engine answers the same.
+    `optional`: names in the kind's request without which the engine answers the same. `is_short_of_time`: it answers
+    with a part of its hits, and says so (only engines that may do that look at it).
     """
 
     kind: ClassVar[str]
@@ -83,6 +84,7 @@ class LookAlike:
     optional: ClassVar[Collection[str]] = ()
 
     port = 0
+    is_short_of_time = False
 
     @contextmanager
     def running(self) -> Iterator[Self]:

@@ -72,7 +72,7 @@ class Elasticsearch(LookAlike):
         total = {"value": len(hits), "relation": "eq"}
         return {
             "took": 1,
-            "timed_out": False,
+            "timed_out": self.is_short_of_time,
             "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0},
             "hits": {"total": total, "max_score": hits[0]["_score"] if hits else None, "hits": hits},
         }

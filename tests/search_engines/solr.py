@@ -50,4 +50,5 @@ class Solr(LookAlike):
             doc: dict[str, Any] = {"id": f"b{book.number}", "title": [book.title], "text": [book.text], "_version_": 1}
             docs.append(doc | ({"score": score} if "score" in shown else {}))
         found = {"numFound": len(docs), "start": 0, "numFoundExact": True, "docs": docs}
-        return {"responseHeader": {"status": 0, "QTime": 1}, "response": found}
+        header = {"status": 0, "QTime": 1} | ({"partialResults": True} if self.is_short_of_time else {})
+        return {"responseHeader": header, "response": found}

@@ -49,4 +49,5 @@ class Typesense(LookAlike):
             }
             for book, score in books
         ]
-        return {"found": len(books), "hits": hits, "out_of": len(BOOKS), "page": 1, "search_cutoff": False}
+        found = {"found": len(books), "hits": hits, "out_of": len(BOOKS), "page": 1}
+        return {**found, "search_cutoff": self.is_short_of_time}

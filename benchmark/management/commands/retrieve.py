@@ -63,6 +63,15 @@ class Command(JobCommand):
             derived["system"] = str(system)
         return read_arguments(RunOptions, run_arguments, **derived)
 
+    def begin(self, collection: Collection, options: RunOptions) -> Run:
+        """Start or resume the run; say which where the day has several runs from the endpoint."""
+        run: Run = super().begin(collection, options)
+        if options.is_dated and run.fencing_token:
+            self.note(f"run {run.name} was not finished: resumed")
+        elif options.is_dated and run.name != options.run_name:
+            self.note(f"run {run.name}: today has an earlier run from {options.endpoint}, which stays as it is")
+        return run
+
     def tell_estimate(
         self, collection: Collection, expected: Estimate | None, options: dict[str, Any]
     ) -> dict[str, str] | None:

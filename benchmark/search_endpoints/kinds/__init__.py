@@ -28,6 +28,7 @@ class KindSettings(BaseModel):
     text: Texts = ()
     score: str = ""
     error: str = ""  # JMESPath of what an answer with status 200 says of its own failure.
+    partial: str = ""  # JMESPath that is true of an answer with status 200 for which not all documents were searched.
     parameters: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)  # Templates of parameters.
 

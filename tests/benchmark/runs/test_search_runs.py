@@ -1,6 +1,7 @@
 """Runs by a search endpoint: rankings and documents as the engine returned them, and nothing lost in silence."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -8,6 +9,7 @@ from benchmark.models import Ranking, Run, SearchEndpoint
 from benchmark.runs import rankings, search
 from benchmark.runs.answer_counts import describe_answers
 from benchmark.runs.builders import RUNS
+from benchmark.runs.options import RunOptions
 from benchmark.search_endpoints.hits import Hit, HitPage
 from benchmark.search_endpoints.options import EndpointOptions
 from benchmark.search_endpoints.searching import SearchFailed
@@ -106,7 +108,7 @@ def test_a_run_is_what_the_engine_returned_with_its_documents(shop, engine):
     best = max(ranked["q1"], key=ranked["q1"].get)
     document = Document.objects.get(external_id=best)
     assert document.title.startswith("Product ") and document.text.startswith(f"{document.title} is made")
-    assert run.counts == {"empty": 0, "duplicates": 0, "without_id": 0, "without_text": 0, "varying": 0,
+    assert run.counts == {"empty": 0, "partial": 0, "duplicates": 0, "without_id": 0, "without_text": 0, "varying": 0,
                           "new": Document.objects.count(), "changed": 0}  # fmt: skip
     assert set(Ranking.objects.values_list("seconds", flat=True)) - {None}
     again = work_on(start_run(shop, "search", "second", endpoint="shop", depth=5))
@@ -124,8 +126,8 @@ def test_what_answers_lack_is_counted_and_named(shop, engine):
     }
     run = work_on(start_run(shop, "search", "odd", endpoint="shop", depth=10))
     assert run.state == "ready", run.error
-    assert run.counts == {"empty": 1, "duplicates": 1, "without_id": 2, "without_text": 2, "varying": 1, "new": 3,
-                          "changed": 0}  # fmt: skip
+    assert run.counts == {"empty": 1, "partial": 0, "duplicates": 1, "without_id": 2, "without_text": 2, "varying": 1,
+                          "new": 3, "changed": 0}  # fmt: skip
     ranked = {query: sorted(found, key=found.get, reverse=True) for query, found in rankings.as_run(run).items()}
     assert ranked == {"q0": [], "q1": ["p1", "p2", "p3"], "q2": ["p4", "p1"]}
     texts = dict(Document.objects.values_list("external_id", "text"))
@@ -209,3 +211,55 @@ def test_a_run_without_a_name_is_named_after_its_endpoint_and_the_day(shop):
         with pytest.raises(BadOption):
             start_run(shop, "search", "other", **options)
     assert call("retrieve", "shop", "--system", "search", "--endpoint", "shop").code == 2
+
+
+@pytest.mark.django_db
+def test_a_second_run_of_the_day_has_a_name_of_its_own_and_an_unfinished_one_is_resumed(shop, engine):
+    def retrieve(name, state, *options):
+        said = call("retrieve", "shop", "--system", "search", "--endpoint", "shop", "--depth", "2", *options)
+        assert said.code == 0 and name in said.out
+        assert work_on(Run.objects.get(name=name)).state == state
+        return said.err
+
+    today = RunOptions(system="search", endpoint="shop").run_name
+    assert today not in retrieve(today, "ready")
+    engine.answers = {"hat": (503, '{"error": "too busy"}')}
+    assert f"run {today}-2: today has an earlier run from shop" in retrieve(f"{today}-2", "failed")
+    engine.answers, sent = {}, len(engine.queries)
+    assert f"run {today}-2 was not finished: resumed" in retrieve(f"{today}-2", "ready")
+    assert engine.queries[sent:] == ["hat"]
+    engine.answers = {"hat": (503, '{"error": "too busy"}')}
+    retrieve(f"{today}-3", "failed")
+    # With another depth an unfinished run would be another run.
+    retrieve(f"{today}-4", "failed", "--depth", "1")
+
+
+@pytest.mark.django_db
+def test_endpoints_that_replace_each_others_texts_are_counted_and_named(shop, engine):
+    add_endpoint(engine, "titles", text=["name"])
+    engine.answers = {"hat": [product(1), product(2), product(3)]}
+
+    def count(name, endpoint):
+        run = work_on(start_run(shop, "search", name, endpoint=endpoint, depth=3))
+        return {name: number for name, number in run.counts.items() if number and name != "empty"}
+
+    engine.answers |= {"red shoes": [], "rain coat": []}
+    assert count("first", "shop") == {"new": 3}
+    assert count("second", "titles") == {"changed": 3, "elsewhere:shop": 3}
+    assert count("third", "titles") == {}
+    # One text changed in the engine as well; the versions of the others come back.
+    engine.answers["hat"][0] = product(1, "A hat of felt.")
+    assert count("fourth", "shop") == {"changed": 3, "elsewhere:titles": 3}
+    engine.answers["hat"][0] = product(1, "A hat of straw.")
+    run = work_on(start_run(shop, "search", "fifth", endpoint="shop", depth=3))
+    assert run.counts["changed"] == 1 and "elsewhere:titles" not in run.counts, "its own text, which changed"
+    sentences = describe_answers(Run.objects.get(name="second"))
+    assert "3 of them had their text from the endpoint shop" in sentences[-1]
+
+
+@pytest.mark.django_db
+def test_partial_answers_are_counted_and_named(shop, engine):
+    add_endpoint(engine, "hasty", partial="timed_out")
+    engine.answers = {"hat": (200, json.dumps({"timed_out": True, "results": [product(1)]}))}
+    run = work_on(start_run(shop, "search", "hasty", endpoint="hasty", depth=3))
+    assert run.counts["partial"] == 1 and any("1 partial answer" in line for line in describe_answers(run))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmark.search_endpoints.hits import HitMapping
 from benchmark.search_endpoints.kinds import KINDS
 from benchmark.search_endpoints.options import EndpointOptions
 from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, SearchFailed
@@ -94,6 +95,17 @@ def test_every_kind_has_a_look_alike_of_the_version_that_its_facts_name() -> Non
 def test_a_query_comes_back_as_hits_in_order(engine: LookAlike) -> None:
     check_hits(engine, search(settings_of(engine)))
     assert search(settings_of(engine), "xylophone").page.hits == []
+
+
+@pytest.mark.parametrize("engine", [kind for kind in KINDS if KINDS[kind].settings.partial], indirect=True)
+def test_an_engine_that_ran_out_of_time_is_believed(engine: LookAlike) -> None:
+    settings = settings_of(engine)
+    assert not search(settings).page.is_partial
+    engine.is_short_of_time = True
+    answer = search(settings)
+    assert answer.page.is_partial and answer.page.hits
+    (problem,) = HitMapping(settings).problems(json.loads(answer.raw), answer.page)
+    assert problem[0] == "partial"
 
 
 @every_kind

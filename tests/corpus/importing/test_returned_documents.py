@@ -28,7 +28,7 @@ def versions(collection):
 @pytest.mark.django_db
 def test_a_changed_text_is_a_new_version_and_an_earlier_text_is_current_again():
     collection = make_collection()
-    assert store(collection) == StoredDocuments({}, 0, 0)
+    assert store(collection) == StoredDocuments({}, 0, [])
     first = store(collection, shoe(price=5), shoe("A hat.", "Hat", "p2"))
     assert (first.new, first.changed) == (2, 0) and Document.objects.get(external_id="p1").metadata == {"price": 5}
     second = store(collection, shoe("A blue shoe."), shoe("A hat.", "Hat", "p2"))
@@ -51,7 +51,7 @@ def test_the_same_text_writes_nothing_and_takes_two_statements_for_many():
     Document.objects.filter(external_id="p3").update(metadata={"mine": True})
     with CaptureQueriesContext(connection) as statements:
         again = store(collection, *(document._replace(metadata={"seen": 2}) for document in documents))
-    assert again == StoredDocuments(keys, 0, 0)
+    assert again == StoredDocuments(keys, 0, [])
     written = [row["sql"] for row in statements if row["sql"].startswith(("UPDATE", "INSERT"))]
     assert not written and len([row for row in statements if "SAVEPOINT" not in row["sql"]]) == 2
     assert Document.objects.get(external_id="p3").metadata == {"mine": True}
@@ -76,5 +76,5 @@ def test_an_imported_html_document_with_the_same_text_stays(tmp_path):
     import_collection("shop", ImportFiles(**files, options=ImportOptions(document_format="html")))
     document = Document.objects.get()
     assert (document.text, bool(document.html)) == ("A red shoe.", True)
-    assert store(document.collection, shoe()) == StoredDocuments({"p1": document.pk}, 0, 0)
+    assert store(document.collection, shoe()) == StoredDocuments({"p1": document.pk}, 0, [])
     assert store(document.collection, shoe("Sold out.")).changed == 1
