@@ -42,11 +42,11 @@ MOST_FAILURES = 20  # In a row, after which the endpoint counts as out of reach.
 REASONS = 3  # Reasons that the error of an incomplete run names.
 Answered = tuple[int, SearchAnswer | SearchFailed]  # A query's primary key, and its answer.
 RETURNED_ELSEWHERE = read_sql(__file__, "count_elsewhere")
-# Documents of the rankings that a run has so far.
+# Documents of the rankings that a run has so far, the newest version of each last, and whether it has a text.
 RANKED = """
-SELECT DISTINCT d.external_id, d.id FROM benchmark_ranking r
+SELECT DISTINCT d.external_id, d.id, d.text <> '' FROM benchmark_ranking r
 CROSS JOIN LATERAL unnest(r.documents) AS ranked (document) JOIN corpus_document d ON d.id = ranked.document
-WHERE r.run_id = %s
+WHERE r.run_id = %s ORDER BY d.id
 """
 
 
@@ -170,7 +170,7 @@ async def search_patiently(session: EndpointSession, text: str, depth: int) -> S
 class AnswerStore:
     """Stores a run's answers: documents, rankings and counts in one transaction.
 
-    A document has one text in a run: the one that was returned first.
+    A document has one text in a run: the first one that was returned; until then it may have none.
     """
 
     def __init__(self, run: Run) -> None:
@@ -179,7 +179,9 @@ class AnswerStore:
         self.digests: dict[str, bytes] = {}  # Of title and text, by id.
         with connection.cursor() as cursor:
             cursor.execute(RANKED, [run.pk])
-            self.keys: dict[str, int] = dict(cursor.fetchall())
+            ranked = cursor.fetchall()
+        self.keys: dict[str, int] = {name: key for name, key, _has_text in ranked}
+        self.blank = self.keys.keys() - {name for name, _key, has_text in ranked if has_text}
 
     def store(self, answers: Sequence[Answered]) -> int:
         """Store the answers that are not failures; return their number. Raises LeaseLost and BadInput."""
@@ -201,13 +203,15 @@ class AnswerStore:
                 digest = blake2b(f"{hit.title}\0{hit.text}".encode(), digest_size=8).digest()
                 if hit.text and self.digests.setdefault(hit.id, digest) != digest:
                     self.counts["varying"] += 1
-                elif hit.id not in self.keys:
+                elif (hit.id not in self.keys or hit.id in self.blank) and (hit.text or hit.id not in documents):
                     documents[hit.id] = ReturnedDocument(hit.id, hit.title, hit.text, hit.metadata)
         if not hits_of:
             return 0
         with transaction.atomic():
             stored = store_returned(self.run.collection, documents.values())
             self.keys |= stored.keys
+            self.blank -= documents.keys()
+            self.blank |= {name for name, document in documents.items() if not document.text}
             self.counts.update(new=stored.new, changed=stored.changed)
             self._count_elsewhere(stored.replaced)
             ranked = {

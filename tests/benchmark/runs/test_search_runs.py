@@ -12,7 +12,7 @@ from benchmark.runs.builders import RUNS
 from benchmark.runs.options import RunOptions
 from benchmark.search_endpoints.hits import Hit, HitPage
 from benchmark.search_endpoints.options import EndpointOptions
-from benchmark.search_endpoints.searching import SearchFailed
+from benchmark.search_endpoints.searching import SearchAnswer, SearchFailed, SentRequest
 from corpus.errors import BadOption
 from corpus.models import Document
 from corpus.search import full_text
@@ -139,6 +139,25 @@ def test_what_answers_lack_is_counted_and_named(shop, engine):
     assert (said.json["counts"], said.json["endpoint"], said.json["empty"]) == (run.counts, "shop", 1)
     assert all(line in said.err + call("retrieve", "shop", "--system", "search", "--endpoint", "shop", "--depth", "10",
                                        "--name", "odd").out for line in describe_answers(run))  # fmt: skip
+
+
+def answer_of(*hits):
+    return SearchAnswer(HitPage(list(hits)), 0.1, SentRequest("POST", "", {}, ""), 200, b"")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("batches", [[[0, 1]], [[1, 0]], [[0], [1]], [[1], [0]]], ids=str)
+def test_a_text_is_not_lost_where_another_answer_has_none(shop, engine, batches):
+    start_run(shop, "search", "first", endpoint="shop", depth=5)
+    run = leases.claim(Run)
+    queries = [shop.query_set.get(external_id=name).pk for name in ("q0", "q1")]
+    answers = [answer_of(Hit("p1", "Hat", "", None)), answer_of(Hit("p1", "Hat", "A hat of felt.", None))]
+    for batch in batches:
+        # A store of its own for each batch, as after a worker that was killed.
+        search.AnswerStore(run).store([(queries[place], answers[place]) for place in batch])
+    document = Document.objects.get(external_id="p1", is_current=True)
+    assert document.text == "A hat of felt."
+    assert document.pk in rankings.scores_of(run)[queries[1]][0]
 
 
 @pytest.mark.django_db
