@@ -116,7 +116,7 @@ def unusable_row(answers: Iterable[Failure | None], earlier: Sequence[Failure] =
 def is_isolated(failing_s: float, patience_s: float, pairs_left: int, *, answers: bool, answers_others: bool) -> bool:
     """Return whether a question that failed all its retries fails alone, although its account is in trouble.
 
-    `answers_others`: the account has answered a call sent after the question first failed. `answers`: it has answered
+    `answers_others`: the question failed again after the account had answered another call. `answers`: it has answered
     at any time in this campaign. If it answers no other call, `patience_s` decides: that long if few pairs are left,
     120 times as long if it may be an outage.
     """

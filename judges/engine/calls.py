@@ -43,7 +43,7 @@ from judges.engine.plan import Plan
 from judges.engine.rows import NO_ANSWER, AttemptRow, Row, stored_turn
 from judges.engine.trials import Doubt
 from judges.engine.writer import ResultWriter
-from judges.errors import BadAnswer, Declined, NotSent, ProviderError, RateLimited, Refused, Rejected
+from judges.errors import BadAnswer, Declined, NotSent, ProviderError, RateLimited, Refused, Rejected, Unreachable
 from judges.prompts import answering, render
 from judges.providers import open_provider
 from judges.providers.replies import PASSING, REFUSALS
@@ -146,9 +146,9 @@ class Caller:
         """Return the turn or vote, or NoVerdict. Raises Cancelled, BudgetExhausted.
 
         1. Return the stored answer of a slot that was answered under an earlier lease.
-        2. End a question without a verdict if its tries were used up before, and it fails by itself.
-        3. Try it up to ATTEMPTS times, with a wait after each try that brought no answer.
-        4. Let the pair wait if the tries failed while the account was in trouble: they tell nothing about the question.
+        2. Try it up to ATTEMPTS times, with a wait after each try that brought no answer. If its tries were used up
+           before, one more decides as soon as it shows that the question fails by itself.
+        3. Let the pair wait if the tries failed while the account was in trouble: they tell nothing about the question.
         """
         slot = question.slot
         if slot in claimed.ended:
@@ -158,13 +158,14 @@ class Caller:
         was_tried = claimed.attempt_base and self.puts_back
         window = [claimed.window] if claimed.window else []
         name = "/".join(map(str, (claimed.pair, *slot, *window)))
-        if was_tried and (failing := await self.trials.find_failing(self.plan.campaign, name)):
+        failing = await self.trials.find_failing(self.plan.campaign, name) if was_tried else None
+        if failing:
             since, claimed.last_error = failing
-            if await self._is_isolated(question, since):
-                claimed.ended[slot] = NoVerdict("error")
-                return claimed.ended[slot]
+        account = self.tools.limits.account(question.judge.account)
+        was_well, answers_others = True, False
         while next_try := self.next_try(claimed, question):
             number, prompt = next_try
+            answers_others = self.trials.answers.get(question.judge.account, 0.0) > since
             try:
                 result = await self._attempt(claimed, question, number, prompt)
             except (Cancelled, BudgetExhausted):
@@ -180,6 +181,9 @@ class Caller:
             if result.problem:
                 claimed.problems[slot] = result.problem
             since = min(since, time.time())
+            was_well = was_well and account.fails_alone(tries)
+            if failing and not result.problem and await self._is_isolated(question, since, answers_others):
+                break
             if not result.problem and tries < ATTEMPTS:
                 # Full jitter below a doubling bound, in addition to the wait that the provider asked for.
                 jitter = random.uniform(0, min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries))
@@ -188,17 +192,20 @@ class Caller:
                 while (seconds := until - time.monotonic()) > 0:
                     await asyncio.sleep(min(seconds, LOOK_S))
                     self._check(claimed)
-        is_well = self.tools.limits.account(question.judge.account).is_well
-        if isinstance(result, Retry) and not (is_well or await self._is_isolated(question, since)):
+        if isinstance(result, Retry) and not (was_well or await self._is_isolated(question, since, answers_others)):
             await self.trials.note_failing(self.plan.campaign, name, since, claimed.last_error)
             self._wait_with(claimed)
         final = result if isinstance(result, Turn | NoVerdict) else NoVerdict("error")
         claimed.ended[slot] = final
         return final
 
-    async def _is_isolated(self, question: JudgeQuestion, since: float) -> bool:
-        """Return whether a question that has failed `since` fails by itself, and not because of its account."""
-        answers_others = self.trials.answers.get(question.judge.account, 0.0) > since
+    async def _is_isolated(self, question: JudgeQuestion, since: float, answers_others: bool) -> bool:
+        """Return whether a question that has failed `since`, and just now, fails by itself.
+
+        A call that found no connection shows nothing.
+        """
+        if not self.tools.limits.account(question.judge.account).is_connected:
+            return False
         values = {"campaign": self.plan.campaign, "judge": question.judge.id, "most": refusals.PAIRS_LEFT + 1}
         pairs, answers = await self.tools.writer.ask(
             lambda connection: connection.execute(OPEN_PAIRS, values).fetchone() or (0, False)
@@ -627,7 +634,8 @@ def update_limits(
         return
     # Only an error that another try may avoid tells something about the account; a rejection concerns the request.
     if isinstance(result, ProviderError) and result.retry:
-        account.failed(str(result))
+        is_unsent = isinstance(result, Unreachable) and result.status is None and not result.billed
+        account.failed(str(result), unsent=is_unsent)
         if (result.retry_after or 0.0) > SIT_OUT_S:
             account.pause(result.retry_after or 0.0)  # a shorter wait is left to the call itself
         return

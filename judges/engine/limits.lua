@@ -12,7 +12,7 @@
 --   succeeded, pause (ms), circuit (ms), said (the last error), back ([bucket, tokens] each), asked (tokens of each
 --   call that is asked for)
 -- Returns {granted, wait in ms, bucket, times the circuit opened, ms until it is tried, ms of the pause, epoch, calls
---   out, refusals in a row, 1 where a call tries the circuit, what was said}
+--   out, refusals in a row, 1 where a call tries the circuit, errors in a row, what was said}
 -- The minute has two seconds more: a provider counts requests when they arrive, and a busy process sends some of them late.
 -- Requests are paced besides: one after another at the minute's share of each. What may leave together is what falls into
 -- AHEAD ms, so that an account with many requests a minute is not held up by the rounds of asking.
@@ -231,4 +231,4 @@ redis.call('HSET', held, process, mine)
 local keep = args.keep_ms + math.max(0, paused_until - now)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, math.ceil(keep)) end
 return {granted, math.ceil(wait), bucket, opened, math.ceil(open_for), math.ceil(math.max(0, paused_until - now)), epoch,
-  out, backed, number('trying'), redis.call('HGET', state, 'said') or ''}
+  out, backed, number('trying'), errors, redis.call('HGET', state, 'said') or ''}

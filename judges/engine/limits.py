@@ -54,8 +54,6 @@ SERVED = 0.75  # The share of a call's time limit that the calls before it may t
 MEASURED = 8  # Answers from whose times we estimate how many calls our own server takes at once.
 # Starts of campaigns that are just being paused: known sooner than from PostgreSQL.
 REFUSED, REFUSED_MS = "refused", 3000
-# Errors in a row that one question can cause by its tries. More of them tell something about the account.
-ONE_QUESTION = 4
 
 logger = logging.getLogger(__name__)
 
@@ -183,7 +181,8 @@ class AccountLimits:
         self.last_error = ""
         self.denied_until = 0.0
         self.accepted = False  # The account has answered this process, and has not refused its key since.
-        self.in_a_row = 0  # Errors since the account last answered this process.
+        self.in_a_row = 0  # Errors since the account last answered, as far as this process knows.
+        self.is_connected = True  # False after a call found no connection, until the account responds.
         self.opened = 0  # How often the circuit opened since the account last answered any process; 0: it is closed.
         self.open_until = 0.0
         self.is_tried = False  # A call of some process is trying the open circuit.
@@ -219,10 +218,9 @@ class AccountLimits:
             return f"{self.name} asks to wait until {until:%Y-%m-%d %H:%M:%S} UTC: {self.last_error}"
         return f"{self.name} does not answer: {self.last_error}"
 
-    @property
-    def is_well(self) -> bool:
-        """True if the account works: no open circuit, and no more errors in a row than a single question can cause."""
-        return self.opened == 0 and self.in_a_row <= ONE_QUESTION
+    def fails_alone(self, tries: int) -> bool:
+        """Return whether a question whose `tries` failed caused all errors in a row: then the account works."""
+        return self.opened == 0 and self.is_connected and self.in_a_row <= tries
 
     async def acquire(
         self, tokens: int, should_stop: Callable[[], bool], patience: int = GIVE_UP_AFTER, limit_s: float = 0.0
@@ -258,7 +256,7 @@ class AccountLimits:
     def responded(self, permit: Permit | None = None, seconds: float = 0.0, rate: Rate | None = None) -> None:
         """Note that the account responded, even with a rejection: its errors in a row end."""
         self.news.succeeded, self.news.errors, self.in_a_row = 1, 0, 0
-        self.opened, self.open_until = 0, 0.0
+        self.opened, self.open_until, self.is_connected = 0, 0.0, True
         self.answers += 1
         if permit is None:
             return
@@ -270,11 +268,11 @@ class AccountLimits:
             self.news.left = rate.left if self.news.left < 0 else min(self.news.left, rate.left)
             self.news.hold = max(self.news.hold, int(rate.hold * 1000))
 
-    def failed(self, error: str) -> None:
-        """Count a call that brought no answer."""
-        # Counted for Redis and, separately, for this process: `is_well` asks what one question could have caused.
+    def failed(self, error: str, *, unsent: bool = False) -> None:
+        """Count a call that brought no answer; `unsent`: it found no connection, which no question can cause."""
         self.news.errors += 1
         self.in_a_row += 1
+        self.is_connected = self.is_connected and not unsent
         self.last_error = self.news.said = error
 
     def timed_out(self, permit: Permit, limit_s: float) -> str:
@@ -324,6 +322,7 @@ class AccountLimits:
             self.news.refused, self.news.hint = 1, hint
         # A refusal is a response: the account can be reached.
         self.news.succeeded, self.news.errors, self.in_a_row = 1, 0, 0
+        self.is_connected = True
         self.last_error = self.news.said = error
         # A millisecond more, since fractions are cut off.
         self.news.pause = max(self.news.pause, int(seconds * 1000) + 1 if seconds else 0)
@@ -407,7 +406,8 @@ class AccountLimits:
         except (RedisError, OSError):
             self.news = news.merge(self.news)
             raise
-        granted, wait, bucket, opened, open_ms, pause_ms, epoch, out, self.limited_in_a_row, trying, message = answer
+        granted, wait, bucket, opened, open_ms, pause_ms, epoch, out, limited, trying, errors, message = answer
+        self.limited_in_a_row = limited
         self.refused |= {start.decode() for start in starts}
         self.trials.merge(failures, began)
         now = time.monotonic()
@@ -419,6 +419,7 @@ class AccountLimits:
         self.last_error = message.decode() or self.last_error
         if not self.news.succeeded:  # else an answer came meanwhile, of which Redis hears next
             self.opened, self.open_until, self.is_tried = opened, now + open_ms / 1000, bool(opened and trying)
+            self.in_a_row = errors + self.news.errors
         for position, waiter in enumerate(waiters[:granted], 1):
             if waiter in self.waiters:
                 self.waiters.remove(waiter)

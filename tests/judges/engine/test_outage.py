@@ -73,6 +73,20 @@ def test_a_slow_account_with_few_places_fails_no_pair_either(models: LocalModels
     assert Work.objects.filter(pair__collection=collection, attempt_base__gt=0).exists(), "their tries count anew"
 
 
+@pytest.mark.parametrize(("times", "failed", "errors"), [(4, 0, 4), (99, 1, 5)])
+def test_a_pair_that_waited_out_an_outage_is_tried_again(
+    models: LocalModels, times: int, failed: int, errors: int
+) -> None:
+    """The others are answered before it is claimed again; a document that always fails has failed then."""
+    scene(models, 10, max_concurrency=4)
+    document = {"contains": "mapping number 9 ", "fault": "503", "times": times, "latency": 0.1}
+    outage = {"fault": "503", "times": 12, "latency": 0.1}
+    models.script({"*": [document, {"verdict": "yes", "times": 6}, outage, {"verdict": "yes"}]})
+    done = judge("--policy", "single")
+    assert (done.json["failed"], done.json["labelled"]) == (failed, 10 - failed), done.err
+    assert Attempt.objects.filter(outcome="error", pair__query__text__contains="number 9 ").count() == errors
+
+
 def test_a_pair_whose_call_alone_fails_is_failed(models: LocalModels) -> None:
     scene(models, 30)
     models.script({"*": [{"contains": "mapping number 3 ", "fault": "500"}, {"verdict": "yes", "latency": 0.1}]})
