@@ -255,7 +255,7 @@ class EndpointSession:
         with suppress(ValueError, RecursionError):
             error = _one_line(next(_messages(json.loads(raw)), ""))
         if error:
-            sentence = f"{sentence} {_('The engine says: %(error)s') % {'error': error}}"
+            sentence += " " + _("The engine says: %(error)s") % {"error": error}
         is_retryable = status in RETRYABLE
         wait_s = read_duration(response.headers.get("retry-after", "")) if is_retryable else None
         return SearchFailed(f"status-{status}", sentence, is_retryable=is_retryable, wait_s=wait_s)

@@ -1,5 +1,6 @@
 """Pages in English and Chinese: how the language is chosen, and catalogues that are whole."""
 
+import ast
 import json
 import re
 from importlib import import_module
@@ -110,6 +111,21 @@ def test_a_catalogue_holds_every_string_that_is_marked_and_no_other(catalogue: p
     }
     held = {(entry.msgid, entry.msgctxt or "") for entry in catalogue}
     assert (sorted(marked - held), sorted(held - marked)) == ([], []), "run manage.py messages, and translate"
+
+
+def test_no_marked_string_is_inside_an_f_string() -> None:
+    """Python before 3.12 has no tokens inside one, so the string would not be collected there."""
+    sources = [path for package in Path(env.ROOT).glob("*/__init__.py") for path in package.parent.rglob("*.py")]
+    calls = [
+        f"{path.relative_to(env.ROOT)}:{call.lineno}"
+        for path in sources
+        for template in ast.walk(ast.parse(path.read_text()))
+        if isinstance(template, ast.JoinedStr)
+        for call in ast.walk(template)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"_", "gettext", "ngettext", "pgettext"}
+        if call.args and isinstance(call.args[0], ast.Constant)
+    ]
+    assert len(sources) > 100 and calls == []
 
 
 def test_every_string_has_a_translation(catalogue: polib.POFile) -> None:

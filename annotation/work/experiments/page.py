@@ -38,8 +38,8 @@ def build_page(
     seconds = [(name, side["seconds"]) for name, side in sides]
     changed = []
     for name, figures in flips:
-        changed.append((f"{name}: {_('correct to wrong')}", figures["right_to_wrong"]))
-        changed.append((f"{name}: {_('wrong to correct')}", figures["wrong_to_right"]))
+        changed.append((f"{name}: " + _("correct to wrong"), figures["right_to_wrong"]))
+        changed.append((f"{name}: " + _("wrong to correct"), figures["wrong_to_right"]))
     alpha = _("Krippendorff's alpha (nominal), relevant or not")
     charts = [
         _draw_statistics("accuracy", _("Correct votes by debate condition"), right, source, x=_("share")),

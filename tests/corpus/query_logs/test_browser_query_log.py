@@ -35,7 +35,7 @@ def test_a_log_is_sampled_in_four_steps(
     page.get_by_label("Queries to draw").fill("10")
     page.get_by_label("Drawn by").select_option("pptss")
     page.get_by_role("button", name="Import", exact=True).click()
-    page.wait_for_url("**/benchmark/queries/**")
+    page.wait_for_url("**/benchmark/runs/make/**")
     assert Query.objects.count() == 10
 
 

@@ -36,6 +36,7 @@ def test_models_are_compared_and_rollouts_browsed(
     page = new_page(user=alice.user)
     page.goto("/c/birds/training/")
     page.click("text=Compare trained models")
+    page.wait_for_url("**/training/compare/")
     assert page.locator("main table").first.locator("tbody tr").count() == 6
     assert "reciprocal rank (rr)" in page.inner_text("main")
     assert page.locator("main table").last.locator("tbody tr").count() == 5  # The base, and its four losses.
