@@ -64,7 +64,7 @@ STOPPED: dict[str, Callable[[Rig], list[int]]] = {
 }
 
 
-@pytest.mark.parametrize("who", first_slow(KILLED, 3))
+@pytest.mark.parametrize("who", first_slow(KILLED, 2))
 def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     def fault(site: Rig) -> tuple[float, float]:
         killed, dead = kill(*KILLED[who](site))
@@ -75,7 +75,8 @@ def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     assert outcome.holds, outcome
 
 
-@pytest.mark.parametrize("who", first_slow(STOPPED))
+@pytest.mark.weekly
+@pytest.mark.parametrize("who", STOPPED)
 def test_a_standstill_of_twenty_seconds_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     def fault(site: Rig) -> tuple[float, float]:
         stopped, going = stop_for(STANDSTILL_S, *STOPPED[who](site))

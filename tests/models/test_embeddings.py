@@ -71,7 +71,9 @@ def cosines(vectors: Vectors, query_prefix: str, document_prefix: str) -> dict[s
     ("options", "query_prefix", "document_prefix"),
     [
         (("--query-prefix", "query: ", "--document-prefix", "passage: "), "query: ", "passage: "),
-        (("--instruction", "Find the answer"), "Instruct: Find the answer\nQuery: ", ""),
+        pytest.param(
+            ("--instruction", "Find the answer"), "Instruct: Find the answer\nQuery: ", "", marks=pytest.mark.weekly
+        ),
     ],
 )
 def test_llama_cpp_embeds_each_text_once_with_its_prefix(
@@ -92,6 +94,7 @@ def test_llama_cpp_embeds_each_text_once_with_its_prefix(
         assert line.score == pytest.approx(scores[line.query_id][line.doc_id], abs=1e-5)
 
 
+@pytest.mark.weekly
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="1 test not run: Cranfield is not on this machine")
 def test_a_dense_run_over_cranfield_equals_the_cosines_of_the_servers_vectors(
     manage: Manage, minilm_folder: Path, tmp_path: Path

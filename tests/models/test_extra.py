@@ -1,5 +1,6 @@
 """Where the extra of real models is not installed their tests say so, and where it is required they fail."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,3 +37,10 @@ def test_a_test_that_takes_a_model_is_one_of_real_models_and_is_skipped_without_
         return
     with pytest.raises(pytest.UsageError, match="make install-models"):
         plugin_models.pytest_collection_modifyitems(items)  # type: ignore[arg-type]
+
+
+def test_all_of_them_lie_in_this_folder() -> None:
+    """Their stage in `.ci/run` collects no other."""
+    models = Path(__file__).parent
+    others = [file for file in models.parent.rglob("test_*.py") if models not in file.parents]
+    assert not [file for file in others if any(f"{name}:" in file.read_text() for name in plugin_models.FIXTURES)]

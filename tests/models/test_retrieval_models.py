@@ -42,6 +42,7 @@ def import_cranfield() -> tuple[Collection, dict[str, dict[str, int]]]:
     return Collection.objects.get(name="cranfield"), qrels
 
 
+@pytest.mark.weekly
 def test_minilm_over_cranfield(
     minilm_folder: Path, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

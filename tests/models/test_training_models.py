@@ -95,6 +95,7 @@ def check_report(folder: JobFolder, result: dict[str, Any], score: dict[str, Sco
         assert result["rankings"]["measures"][side]["nDCG@10"] == pytest.approx(value, abs=1e-5), side
 
 
+@pytest.mark.weekly
 def test_minilm_tuned_on_cranfield_reranks_bm25_with_figures_that_others_compute_alike(
     tmp_path: Path, minilm_folder: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_minilm_tuned_on_cranfield_reranks_bm25_with_figures_that_others_compute
     assert 'base_model: "all-MiniLM-L6-v2"' in card and gain["words"] in card
 
 
+@pytest.mark.weekly
 def test_a_cross_encoder_from_minilm_scores_alike_in_the_library_that_others_use(
     tmp_path: Path, minilm_folder: Path
 ) -> None:

@@ -12,6 +12,7 @@ from judges.models import Attempt, Work
 from tests.engine_parts import _standing_worker, judge, worker
 from tests.models.fixtures import RealServer
 from tests.models.judging import PAIRS, check_pairs, check_rows, configure, make_pairs, text_of
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -48,7 +49,7 @@ def share_in(answer: dict[str, Any], word: str) -> float:
     return share
 
 
-@pytest.mark.parametrize("scale", RELEVANT_FROM)
+@pytest.mark.parametrize("scale", first_slow(RELEVANT_FROM))
 def test_a_single_judge_answers_by_its_scale_with_the_probability_of_its_answer(
     llama_server: RealServer, worker: object, scale: str
 ) -> None:
@@ -66,7 +67,7 @@ def test_a_single_judge_answers_by_its_scale_with_the_probability_of_its_answer(
         assert set(row.probabilities) == ({"yes", "no"} if scale == "binary" else {word})
 
 
-@pytest.mark.parametrize("mode", ["json_object", "text"])
+@pytest.mark.parametrize("mode", first_slow(["json_object", "text"]))
 def test_without_a_schema_an_answer_is_a_verdict_or_a_named_failure(
     llama_server: RealServer, worker: object, mode: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_without_a_schema_an_answer_is_a_verdict_or_a_named_failure(
     assert len(tries) == PAIRS and max(tries.values()) <= 2, "an answer is repaired once"
 
 
+@pytest.mark.weekly
 def test_five_samples_of_one_model_are_five_votes_of_each_pair(llama_server: RealServer, worker: object) -> None:
     make_pairs()
     configure(llama_server, {"judge": {"temperature": 1.5, **SHORT}}, ensemble=["judge"] * 5)

@@ -26,10 +26,11 @@ from tests.instances import until
 from tests.machines import on_machine, serve_s3
 from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
+from tests.stages import first_slow
 from tests.standing import end_standing_worker
 from tests.training_sets import write_set
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
 
@@ -69,6 +70,7 @@ def machines(
         stop_children(found.started, patience=60)
 
 
+@pytest.mark.weekly
 def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: Machines) -> None:
     pytest.importorskip("torch")
     from training.jobs import lifecycle as jobs
@@ -115,7 +117,7 @@ def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: 
     assert (files.fetch(Path(model.folder)) / "config.json").exists()
 
 
-@pytest.mark.parametrize("budget", [100.0, None], ids=["with a budget", "without any limit"])
+@pytest.mark.parametrize("budget", first_slow([100.0, None]), ids=["with a budget", "without any limit"])
 def test_a_judge_worker_killed_with_its_machine_costs_no_call_twice(
     machines: Machines, model_server: LocalModels, budget: float | None
 ) -> None:

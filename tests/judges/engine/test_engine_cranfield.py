@@ -9,7 +9,7 @@ from tests.engine_parts import sums_up
 CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="1 test not run: Cranfield is not on this machine")
 def test_cranfield_is_judged_completely_and_its_sums_add_up(manage: Manage) -> None:
     files = {"corpus": "cran.all.1400.xml", "queries": "cran.qry.xml", "qrels": "cranqrel.trec.txt"}

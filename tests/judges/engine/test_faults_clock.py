@@ -20,7 +20,7 @@ from judges.workers import worker_pool
 from tests.fault_rig import Rig, note, rig
 from tests.instances import Instance, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 PAIRS, BEFORE = 160, 300
 BACK = "-3600"

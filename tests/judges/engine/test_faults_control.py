@@ -23,6 +23,7 @@ from tests.engine_parts import begin, collection_of, judge, plan_of, scene, stat
 from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 
 MODELS = {"debate": ("a", "b"), "votes": ("v1", "v2", "v3", "v4", "v5")}
 PAIRS = 60
@@ -38,8 +39,7 @@ def outcome_of(models: LocalModels) -> Outcome:
     return left(counts, counts["pairs"] * CALLS, paid_twice=repeated, repeated=repeated)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_slow(range(3)))
 def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(models: LocalModels, seed: int) -> None:
     """Some pairs fail at first (500 four times); all acts come at random, 10 to 150 ms apart, until all is judged."""
     collection = scene(models, PAIRS, **MODELS, max_concurrency=16)
@@ -70,8 +70,7 @@ def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(models: LocalMode
     assert outcome.holds, outcome
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("after", [1, 60, 250])
+@pytest.mark.parametrize("after", first_slow([60, 1, 250]))
 def test_what_was_paid_before_a_cancel_is_not_paid_again(models: LocalModels, after: int) -> None:
     """Cancelled after so many calls: nothing more is sent, and a new campaign takes the answers from the cache."""
     collection = scene(models, PAIRS, **MODELS, max_concurrency=16)

@@ -24,7 +24,7 @@ def namespace() -> list[str]:
     pytest.skip("not run: this machine allows no mount namespace")
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_full_disk_loses_doubles_and_pays_nothing(tmp_path: Path) -> None:
     command = [*namespace(), sys.executable, "-m", "tests.full_disk", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False)

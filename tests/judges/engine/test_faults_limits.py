@@ -150,7 +150,8 @@ def test_the_largest_minute_is_found() -> None:
     assert most_in_a_minute([(0, 5), (10, 1), (100, 4)]) == 6
 
 
-@pytest.mark.parametrize("name", first_slow(LIMITS))
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", LIMITS)
 def test_four_workers_never_use_more_in_any_minute_than_the_account_has(tmp_path: Path, name: str) -> None:
     """One call a pair; more than a minute's worth, so that the window turns over (check 4)."""
     limit = LIMITS[name]

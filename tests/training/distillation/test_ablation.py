@@ -9,7 +9,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.stages import first_slow  # noqa: E402
 from tests.training.trainers.learnable import export  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
 from training.distillation.ablation import LossAblation  # noqa: E402
@@ -157,7 +156,8 @@ def test_a_smaller_token_budget_gives_the_same_gradient_and_parts_no_group(
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*grads, strict=True))
 
 
-@pytest.mark.parametrize("loss", first_slow(LOSSES))
+@pytest.mark.weekly
+@pytest.mark.parametrize("loss", LOSSES)
 def test_each_loss_learns_the_teachers_order_and_is_published(loss: str, tmp_path: Path) -> None:
     """Two of eight documents are relevant: groups of one and six."""
     rows = export(tmp_path / "data", queries=40, dev=24)

@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.stages import first_slow  # noqa: E402
 from tests.training.trainers.learnable import export  # noqa: E402
 from tests.training_sets import ask  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
@@ -39,8 +40,7 @@ def test_the_tuned_model_beats_its_base_on_queries_that_it_never_saw_and_its_car
     assert found["dataset"] == "learnable" and len(found["dataset_sha256"]) == 64
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("recipe", sorted(WAYS))
+@pytest.mark.parametrize("recipe", first_slow(sorted(WAYS)))
 def test_on_shuffled_labels_no_gain_is_shown_and_said(recipe, tmp_path):
     result = train_model(job(tmp_path, recipe, shuffled=True), lambda: False)
     assert not result["gain"]["shown"] and result["gain"]["p"] >= 0.05

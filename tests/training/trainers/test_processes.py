@@ -12,7 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.instances import PATIENCE  # noqa: E402
-from tests.stages import first_slow  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
@@ -72,7 +71,8 @@ def share(folder: Path, base: Path, rows: Path, size: int, name: str, fails: int
     return found
 
 
-@pytest.mark.parametrize("name", first_slow(["prism", "prism-extend", "cross-encoder", "ablation"]))
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", ["prism", "prism-extend", "cross-encoder", "ablation"])
 def test_two_processes_give_the_gradient_of_one(name: str, tmp_path: Path) -> None:
     make = tiny_encoder if name == "cross-encoder" else tiny_base
     base = make(tmp_path / "base", hidden=32)

@@ -56,7 +56,7 @@ def reached(folder: JobFolder, step: int) -> bool:
     return bool(losses(folder)) and losses(folder)[-1][0] >= step
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_killed_twice_it_has_the_losses_and_measures_of_an_uninterrupted_run(
     parts: tuple[Path, Path], tmp_path: Path
 ) -> None:
