@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.http import Http404
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
@@ -105,7 +106,10 @@ def draw_history(stored: StoredReport, rows: list[dict[str, Any]], endpoint: str
         _("%(measure)s of %(endpoint)s over time") % {"measure": measure, "endpoint": endpoint},
         {measure: [(float(place), values["value"]) for place, (_run, values) in enumerate(points)]},
         bands={measure: [(float(place), values["low"], values["high"]) for place, (_run, values) in enumerate(points)]},
-        names={float(place): f"{run.created_at:%Y-%m-%d}" for place, (run, _values) in enumerate(points)},
+        names={
+            float(place): f"{timezone.localtime(run.created_at):%Y-%m-%d}"
+            for place, (run, _values) in enumerate(points)
+        },
         x=_("run"),
         y=measure,
         summary=summary,

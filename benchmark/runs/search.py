@@ -30,7 +30,6 @@ from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, 
 from benchmark.search_endpoints.selectors import find_endpoint
 from corpus import table_statistics
 from corpus.errors import Incomplete
-from corpus.formats.files import is_identifier
 from corpus.importing.returned_documents import ReturnedDocument, store_returned
 from corpus.models import Collection, Document
 from corpus.search import full_text
@@ -191,13 +190,12 @@ class AnswerStore:
         for query, answer in answers:
             if isinstance(answer, SearchFailed):
                 continue
-            # White space would end an id in every TREC file.
-            hits_of[query] = hits = [hit for hit in answer.page.hits if is_identifier(hit.id)]
+            hits_of[query] = hits = answer.page.hits
             seconds[query], page = answer.seconds, answer.page
             self.counts["empty"] += not hits
             self.counts["partial"] += page.is_partial
             self.counts["duplicates"] += page.duplicates
-            self.counts["without_id"] += page.without_id + len(page.hits) - len(hits)
+            self.counts["without_id"] += page.without_id
             self.counts["without_text"] += sum(not hit.text for hit in hits)
             for hit in hits:
                 digest = blake2b(f"{hit.title}\0{hit.text}".encode(), digest_size=8).digest()

@@ -12,9 +12,9 @@ from jmespath.exceptions import JMESPathError
 
 from actions.options import UNSTORABLE
 from corpus.errors import BadOption
+from corpus.formats.files import is_identifier
 from corpus.formats.html_documents import has_markup, read_html
 
-LONGEST_ID = 255  # Characters of a document's id (corpus.models).
 _FIELDS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 SHOWN_FIELDS = 12  # Fields of an answer that a message names.
 
@@ -140,7 +140,10 @@ class HitMapping:
         fields = ", ".join(describe_fields(rows[0])) if rows else ""
         problems = []
         if page.without_id:
-            words = _("%(count)s of %(all)s hits have no id at “%(path)s”. A hit has %(fields)s.")
+            words = _(
+                "%(count)s of %(all)s hits have no usable id at “%(path)s”: at most 255 characters, no white space. "
+                "A hit has %(fields)s."
+            )
             values = {"count": page.without_id, "all": len(rows), "path": self.settings["id"], "fields": fields}
             problems.append(("id", words % values))
         if page.without_text:
@@ -160,11 +163,11 @@ class HitMapping:
 
 
 def read_id(value: Any) -> str:
-    """Return an id of at most LONGEST_ID characters as text; "" for anything else."""
+    """Return an id as text; "" for what cannot be one: files end it at white space."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     identity = str(value).strip()
-    return identity if len(identity) <= LONGEST_ID and not UNSTORABLE.search(identity) else ""
+    return identity if is_identifier(identity) and not UNSTORABLE.search(identity) else ""
 
 
 def read_text(value: Any) -> str:

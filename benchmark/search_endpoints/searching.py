@@ -23,7 +23,7 @@ from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput, BadOption
 from corpus.url_fetch.client import FetchLimits, WebClient, WebResponse
 from corpus.url_fetch.problems import NoPage
-from judges.rates import read_duration
+from judges.providers.received import retry_after
 
 BYTES = 20_000_000  # Most of an answer.
 LONGEST_URL = 20_000  # Characters of an address with its query.
@@ -224,12 +224,14 @@ class EndpointSession:
             "plain-http": _(
                 "Keys are not sent over http. Use https, or set QUORUM_SEARCH_HOSTS=%(host)s on the server."
             ),
+            "large": _("The answer is larger than %(most)s MB. Have the engine return fewer hits or fields."),
+            "address-odd": _("The address with this query is too long. Use POST, with the query in the body."),
             "slow": _("No answer within %(seconds)s seconds. Check the engine, or raise the time limit (timeout_s)."),
         }
         is_elsewhere = problem.values.get("host") not in (None, urlsplit(self.settings["base_url"]).hostname)
         if code not in sentences or is_elsewhere:
             return SearchFailed(code, self.mask(str(problem)), is_retryable=code in RETRYABLE_CODES)
-        values = {"host": host, "seconds": f"{self.settings['timeout_s']:g}"}
+        values = {**problem.values, "host": host, "seconds": f"{self.settings['timeout_s']:g}"}
         return SearchFailed(code, sentences[code] % values, is_retryable=code in RETRYABLE_CODES)
 
     def _describe_status(self, response: WebResponse, raw: bytes) -> SearchFailed:
@@ -257,7 +259,7 @@ class EndpointSession:
         if error:
             sentence += " " + _("The engine says: %(error)s") % {"error": error}
         is_retryable = status in RETRYABLE
-        wait_s = read_duration(response.headers.get("retry-after", "")) if is_retryable else None
+        wait_s = retry_after(response.headers) if is_retryable else None
         return SearchFailed(f"status-{status}", sentence, is_retryable=is_retryable, wait_s=wait_s)
 
 

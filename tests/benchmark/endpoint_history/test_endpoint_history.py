@@ -1,8 +1,10 @@
 """The page of a search endpoint: its runs over time, the newest beside the one before, and what has no label."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
+from django.utils import timezone
 
 from annotation.models import Role
 from benchmark.endpoint_history import selectors
@@ -92,6 +94,19 @@ def test_the_newest_run_stands_beside_the_one_before(collection, charlie):
     csv = charlie.get(f"{HERE}?table=runs&as=csv").content.decode().splitlines()
     assert len(csv) == 3 and csv[1].startswith("tuesday,") and ",1.0," in csv[1]
     assert charlie.get(f"{HERE}?chart=history&as=svg").status_code == 200
+
+
+def test_the_days_of_the_picture_are_those_of_the_reader(collection, charlie):
+    for name in ("first", "second"):
+        run_of(collection, name, {"q0": ["d1"]})
+    label(collection, {"q0": {"d1": 1}})
+    versions.labels_version(collection)
+    charlie.post("/c/shop/benchmark/compute/", {"endpoint": "shop"})
+    Run.objects.update(created_at=datetime(2026, 3, 1, 22, 30, tzinfo=UTC))
+    with timezone.override("Asia/Shanghai"):
+        context, _files = selectors.history_page(collection, "shop")
+    picture = f"{context['chart'].svg} {context['chart'].rows}"
+    assert "2026-03-02" in picture and "2026-03-01" not in picture
 
 
 def test_what_is_new_is_judged_in_two_clicks(collection, charlie):

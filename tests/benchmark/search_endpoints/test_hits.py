@@ -61,7 +61,7 @@ def test_names_of_fields_can_be_shown_whatever_they_have_in_them() -> None:
     assert list(describe_shape(answer)) == ["a"]
 
 
-@pytest.mark.parametrize("identity", [None, "", "  ", True, {}, [], "x" * 256, "a\0b"])
+@pytest.mark.parametrize("identity", [None, "", "  ", True, {}, [], "x" * 256, "a\0b", "a b", "a\u3000b"])
 def test_what_can_be_no_id_of_a_document_is_none(identity: Any) -> None:
     page = mapping().read({"results": [{"id": identity, "name": "n"}]})
     assert (page.hits, page.without_id) == ([], 1)

@@ -4,14 +4,18 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
 from actions.options import UNSTORABLE
+from benchmark.search_endpoints import searching
 from benchmark.search_endpoints.options import EndpointOptions
 from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, SearchFailed
 from benchmark.search_endpoints.services import ask_endpoint
+from corpus.url_fetch.client import WebResponse
 from tests.benchmark.search_endpoints.conftest import KEY
 from tests.shop_search import ShopSearch
 
@@ -146,6 +150,32 @@ def test_another_host_and_tls_that_is_none_are_named(engine: ShopSearch, shop: d
     settings = settings_of(shop)
     assert failure_of({**settings, "base_url": "http://127.0.0.1:1"}).code == "not-public"
     assert "https" in str(failure_of({**settings, "base_url": engine.address.replace("http", "https")}))
+
+
+def test_an_answer_or_an_address_that_is_too_long_says_what_to_change(
+    engine: ShopSearch, shop: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "BYTES", 1_000_000)
+    engine.plan("long", {"results": [{"id": 1, "name": "x" * 1_000_000}]})
+    failure = failure_of(settings_of(shop), "long")
+    assert failure.code == "large" and "1 MB" in str(failure) and "fewer" in str(failure)
+    settings = settings_of({**shop, "method": "GET", "body": "", "path": "/search?q={{query}}"})
+    failure = failure_of(settings, "boots " * 5_000)
+    assert failure.code == "address-odd" and "POST" in str(failure)
+
+
+def test_an_engine_says_when_to_come_back_in_seconds_or_as_a_date(shop: dict[str, Any]) -> None:
+    session = EndpointSession(settings_of(shop))
+    request, _body = session.build_request("boots", 3)
+
+    def wait_after(value: str) -> float | None:
+        with pytest.raises(SearchFailed) as failure:
+            session.read(request, WebResponse("", 503, {"retry-after": value}, b"{}", 0.1), 3)
+        return failure.value.wait_s
+
+    assert (wait_after("7"), wait_after("-5"), wait_after("soon")) == (7.0, 0.0, None)
+    wait = wait_after(format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True))
+    assert wait is not None and 25 <= wait <= 30
 
 
 def test_a_depth_beyond_the_engines_most_is_not_sent(engine: ShopSearch, shop: dict[str, Any]) -> None:
