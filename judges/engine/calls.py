@@ -202,17 +202,20 @@ class Caller:
     async def _is_isolated(self, question: JudgeQuestion, since: float, answers_others: bool) -> bool:
         """Return whether a question that has failed `since`, and just now, fails by itself.
 
-        A call that found no connection shows nothing.
+        A call that found no connection shows nothing, so then only the long wait of an outage ends it.
         """
-        if not self.tools.limits.account(question.judge.account).is_connected:
-            return False
+        is_connected = self.tools.limits.account(question.judge.account).is_connected
         values = {"campaign": self.plan.campaign, "judge": question.judge.id, "most": refusals.PAIRS_LEFT + 1}
         pairs, answers = await self.tools.writer.ask(
             lambda connection: connection.execute(OPEN_PAIRS, values).fetchone() or (0, False)
         )
-        patience = PATIENCE * self.tools.retry_s
-        failing = time.time() - since
-        return refusals.is_isolated(failing, patience, pairs, answers=answers, answers_others=answers_others)
+        return refusals.is_isolated(
+            time.time() - since,
+            PATIENCE * self.tools.retry_s,
+            pairs if is_connected else refusals.PAIRS_LEFT + 1,
+            answers=answers,
+            answers_others=answers_others and is_connected,
+        )
 
     def next_try(self, claimed: Claimed, question: JudgeQuestion) -> tuple[int, Prompt] | None:
         """Return number and prompt of a slot's next try; None if its tries are used up."""
