@@ -8,7 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from actions.services import Actor, action
-from benchmark.bounds.differences import BoundedMeasure, Differences, compare_rankings, read_measures
+from benchmark.bounds.bounds import Integers
+from benchmark.bounds.differences import NO_DOCUMENTS, BoundedMeasure, Differences, compare_rankings, read_measures
 from benchmark.gate.options import GateOptions
 from benchmark.gate.summary import build_result
 from benchmark.gate.verdict import GateVerdict, tell_verdict
@@ -17,6 +18,7 @@ from benchmark.hole_filling import services as hole_filling
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.hole_filling.options import FillingOptions
 from benchmark.hole_filling.stages import advance_filling, filled_rows
+from benchmark.measures.pooling import Judged
 from benchmark.models import Filling, Gate, Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report.inputs import load_judgments
@@ -26,7 +28,7 @@ from benchmark.runs import rankings
 from benchmark.runs.builders import ready_run
 from benchmark.significance.query_weights import weights_by_count
 from corpus.errors import BadInput, BadOption
-from corpus.models import Collection, Query
+from corpus.models import Collection, Document, Query
 from judges.campaigns.estimates import Estimate
 
 
@@ -192,6 +194,7 @@ def _measure(
         "against": runs[1].name,
         "queries": len(queries),
         "missing": {"run": len(set(queries) - set(new)), "against": len(set(queries) - set(old))},
+        "outdated": {"run": _count_outdated(new, judged), "against": _count_outdated(old, judged)},
         "unmeasured": len((set(new) | set(old)) - set(queries)),
         "qrels": version.number,
         "depth": max(depth or longest for depth in depths),
@@ -201,6 +204,16 @@ def _measure(
         "losses": _largest_losses(verdict, differences, queries),
     }
     return verdict, result
+
+
+def _count_outdated(ranking: Mapping[int, Integers], judged: Judged) -> int:
+    """Count the unjudged documents of a ranking whose text has changed since: newer labels are of the new text."""
+    unjudged = [
+        np.setdiff1d(documents, judged[query][0]) if query in judged else documents
+        for query, documents in ranking.items()
+    ]
+    distinct = np.unique(np.concatenate([NO_DOCUMENTS, *unjudged])).tolist()
+    return Document.objects.filter(pk__in=distinct, is_current=False).count()
 
 
 def _largest_losses(verdict: GateVerdict, differences: Mapping[str, Differences], queries: list[int]) -> dict[str, Any]:

@@ -120,6 +120,14 @@ def describe_basis(result: Document) -> str:
         sentences.append(
             _("Queries without documents count 0: %(new)s of the new run, %(old)s of the old one.") % values
         )
+    # Verdicts stored earlier have no such numbers.
+    outdated = result.get("outdated", {})
+    if any(outdated.values()):
+        message = _(
+            "Unjudged because their text has changed since: %(run)s documents of the new run, %(against)s of the old "
+            "one. Make these runs again, or measure by the qrels of that time."
+        )
+        sentences.append(message % outdated)
     if values["others"]:
         sentences.append(_("Queries of the runs without any judgment are left out: %(others)s.") % values)
     if not all(outcome["is_exact"] for outcome in result["measures"].values()):

@@ -18,6 +18,7 @@ from benchmark.models import Gate, Qrels
 from corpus.errors import BadOption
 from corpus.models import Collection, Label, Pair, Query
 from tests.conftest import Manage
+from tests.factories import make_document, make_pair
 from tests.rankings import make_run, make_texts
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +74,32 @@ def test_queries_that_a_run_lacks_count_0_and_queries_without_judgments_are_left
     make_run(books, "half", dict.fromkeys(QUERIES[:6], RANKED["old"]))
     result = decide(books, "half").result
     assert result["measures"]["nDCG@3"]["new"] == 0.5 and result["missing"] == {"run": 6, "against": 0}
+
+
+def test_documents_that_lost_their_labels_to_another_text_are_counted_and_named() -> None:
+    """Labels are of a text: those of the new one do not count for a run that returned the earlier one."""
+    shop = make_texts("shop", {name: f"Text of {name}." for name in "abc"}, {query: query for query in QUERIES})
+    make_run(shop, "old", dict.fromkeys(QUERIES, RANKED["old"]))
+
+    def label(*names: str) -> None:
+        for query in shop.query_set.all():
+            for document in shop.document_set.filter(external_id__in=names, is_current=True):
+                pair = make_pair(shop, query, document)
+                Label.objects.create(pair=pair, grade=int(document.external_id == "a"), origin="people")
+
+    label("a", "b", "c")
+    make_run(shop, "same", dict.fromkeys(QUERIES, RANKED["same"]))
+    gate = decide(shop, "same")
+    assert gate.result["outdated"] == {"run": 0, "against": 0} and "changed since" not in as_markdown(gate.result)
+    shop.document_set.filter(external_id="a").update(is_current=False)
+    make_document(shop, "Another text of a.", external_id="a", version=2)
+    label("a")
+    make_run(shop, "later", dict.fromkeys(QUERIES, RANKED["old"]))
+    gate = decide(shop, "later")
+    assert gate.result["outdated"] == {"run": 0, "against": 1} and gate.result["measures"]["nDCG@3"]["old"] == 0
+    assert "changed since: 0 documents of the new run, 1 of the old one" in as_markdown(gate.result)
+    by_the_first = decide(shop, "later", qrels=1).result
+    assert by_the_first["outdated"] == {"run": 0, "against": 0}, "the version of then has their labels"
 
 
 @pytest.mark.parametrize(
