@@ -96,7 +96,7 @@ def shared_page(request: HttpRequest, scope: PublicScope, token: str) -> HttpRes
         context |= page.read(link, request.GET)
         html = keep_readable(render_to_string(page.template, context), _is_content, request.path, is_closed=True)
         # Rendered by a template and only shortened since.
-        context = {"link": link, "styles": page.styles, "fragment": mark_safe(html), "state": context.get("state")}
+        context = {"link": link, "styles": page.styles, "fragment": mark_safe(html), "means": context.get("means")}
         response = render(request, "sharing/page.html", context)
     for name, value in HEADERS.items():
         response[name] = value

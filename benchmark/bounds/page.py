@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from benchmark.report.naming import describe_weights, label_in
 from benchmark.report.systems import figures
 from benchmark.report.systems.chosen import StoredReport
 from charts.downloads import DownloadTable
@@ -25,10 +26,10 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
     unsettled = [sorted((position_of[first], position_of[second])) for first, second in bounds["unsettled"]]
     pairs = [(lines[ahead], lines[behind]) for ahead, behind in unsettled]
     pairs.sort(key=lambda pair: (pair[0]["value"] - pair[1]["value"], pair[0]["name"], pair[1]["name"]))
-    k = stored.k
-    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("undecided orders"))
+    k, label = stored.k, label_in(stored.result, figures.MEASURE)
+    header = (_("system"), f"Judged@{k}", label, _("at least"), _("at most"), _("undecided orders"))
     rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
-    names = (_("currently ahead"), _("currently behind"), _("difference in nDCG@%(k)s") % {"k": k})
+    names = (_("currently ahead"), _("currently behind"), _("difference in %(measure)s") % {"measure": label})
     orders = tuple((first["name"], second["name"], first["value"] - second["value"]) for first, second in pairs)
     return {
         "lines": lines,
@@ -44,4 +45,6 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
             DownloadTable("unsettled", _("Undecided orders"), names, orders, 2),
         ],
         "k": k,
+        "label": label,
+        "weights_words": describe_weights(stored.result),
     }

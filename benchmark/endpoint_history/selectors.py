@@ -26,12 +26,13 @@ from store.sql import fetch_row, read_sql
 UNLABELLED = read_sql(__file__, "count_unlabelled")
 
 
-def history_page(collection: Collection, endpoint: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def history_page(collection: Collection, endpoint: str, weights: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the context of an endpoint's page, and its files. Raises Http404 without an endpoint or run of this name.
 
-    Values, intervals and differences are those of the leaderboard's report.
+    Values, intervals and differences are those of the leaderboard's report. `weights`: COUNTS for means weighted by the
+    query log's counts.
     """
-    state = leaderboard.load_leaderboard(collection)
+    state = leaderboard.load_leaderboard(collection, weights)
     runs = [run for run in state.runs if run.kind == Run.Kind.SEARCH and run.recipe.get("endpoint") == endpoint]
     is_offered = endpoints().filter(name=endpoint).exists()
     if not runs and not is_offered:
@@ -57,6 +58,7 @@ def history_page(collection: Collection, endpoint: str) -> tuple[dict[str, Any],
         "endpoint": endpoint,
         "is_offered": is_offered,
         "state": state,
+        "means": state.means,
         "rows": rows,
         "label": label,
         "board": board,

@@ -16,7 +16,7 @@ from corpus.chart_downloads import answer_page
 @require_GET
 def endpoint_history(request: HttpRequest, scope: AccessScope, endpoint: str) -> HttpResponse:
     """Show an endpoint's runs over time, and the form that judges what is new. HTMX polls while something is made."""
-    context, files = selectors.history_page(scope.collection, endpoint)
+    context, files = selectors.history_page(scope.collection, endpoint, request.GET.get("weights", ""))
     context["form"] = form_of(services.start_filling, only=("policy",), **selectors.judging_form())
     # Its choices say what an empty one means.
     context["form"].fields["policy"].help_text = ""

@@ -14,6 +14,7 @@ from benchmark.models import Filling
 from benchmark.qrels.versions import latest_version
 from benchmark.report import tables
 from benchmark.report.systems import chosen
+from benchmark.report.weighting import MeansChoice
 from charts import Link, Node, draw_flow
 from charts.downloads import DownloadTable
 from corpus.models import Collection
@@ -55,13 +56,19 @@ def send_form(collection: Collection) -> dict[str, Any]:
     return {"choices": judging_choices(collection), "auto_id": "send_%s"}
 
 
-def fillings_page(collection: Collection, *, with_table: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the context of the page of all fillings, and its files; the downloaded table has all rows."""
+def fillings_page(
+    collection: Collection, *, with_table: bool, weights: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the context of the page of all fillings, and its files; the downloaded table has all rows.
+
+    `weights`: COUNTS for bounds of means weighted by counts.
+    """
     # The newest stored bounds, and a newer version of the qrels.
-    runs = chosen.runs_of(collection)
-    stored = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
+    runs, means = chosen.runs_of(collection), MeansChoice.of([collection], weights)
+    stored = chosen.stored_report(chosen.newest_report(collection, compares=False, weights=means.weights), runs)
     latest = latest_version(collection)
     bounds: dict[str, Any] = {
+        "means": means,
         "stored": stored,
         "shown": show_bounds(stored) if stored and stored.is_ready else None,
         "runs": runs,

@@ -76,7 +76,8 @@ def _render_page(
 ) -> HttpResponse:
     """Render the page with its two forms; a submitted one keeps its input."""
     service, collection = services.start_filling, scope.collection
-    context, files = selectors.fillings_page(collection, with_table="table" in request.GET)
+    weights = request.GET.get("weights", "")
+    context, files = selectors.fillings_page(collection, with_table="table" in request.GET, weights=weights)
     context["fill"] = fill_form or form_of(service, only=TO_FILL, **selectors.filling_form(collection))
     context["form"] = send_form or form_of(service, only=TO_SEND, **selectors.send_form(collection))
     has_errors = send_form is not None or (fill_form is not None and fill_form.is_bound)

@@ -16,6 +16,7 @@ from benchmark.report.naming import ASPECTS, describe_weights, label_in
 from benchmark.report.systems import chosen
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE
+from benchmark.report.weighting import MeansChoice
 from benchmark.significance.paired import LEVEL
 from charts.downloads import DownloadTable, Figure
 from corpus.models import Collection, Query
@@ -34,8 +35,7 @@ class LeaderboardState:
     runs: list[Run]
     current: Report | None
     stored: StoredReport | None
-    weights: str = ""  # COUNTS: means are weighted by the query log's counts.
-    has_counts: bool = False  # So they can be weighted.
+    means: MeansChoice
 
     @property
     def ready(self) -> list[Run]:
@@ -63,9 +63,8 @@ def load_leaderboard(collection: Collection, weights: str = "") -> LeaderboardSt
 
     `weights`: COUNTS for means weighted by the query log's counts; anything else, or no counts: plain means.
     """
-    has_counts = weighting.has_counts(collection)
-    weights = weighting.COUNTS if weights == weighting.COUNTS and has_counts else ""
-    mark = weighting.counts_mark(collection) if weights else ""
+    means = MeansChoice.of([collection], weights)
+    mark = weighting.counts_mark(collection) if means.weights else ""
     runs, version = chosen.runs_of(collection), versions.latest_version(collection)
     ready = [run for run in runs if run.state == JobState.READY]
     current = None
@@ -74,9 +73,9 @@ def load_leaderboard(collection: Collection, weights: str = "") -> LeaderboardSt
     report = current
     if current is None or current.state != JobState.READY:
         rows = Report.objects.filter(collection=collection, after=F("before"), state=JobState.READY)
-        rows = weighting.reports_by(weights, rows)
+        rows = weighting.reports_by(means.weights, rows)
         report = rows.select_related("before", "after").order_by("-pk").first()
-    return LeaderboardState(runs, current, chosen.stored_report(report, runs), weights, has_counts)
+    return LeaderboardState(runs, current, chosen.stored_report(report, runs), means)
 
 
 def make_small(report: Report) -> None:

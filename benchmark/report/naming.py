@@ -27,18 +27,18 @@ WEIGHTED = gettext_lazy("%(measure)s (weighted)")
 ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
 
 
-def measure_label(key: str, k: int) -> str:
-    """Return the name of a measure, such as "nDCG@10 (exponential gain)"."""
+def measure_label(key: str, k: int, *, is_weighted: bool = False) -> str:
+    """Return the name of a measure, such as "nDCG@10 (exponential gain)", which says where its means are weighted."""
     form = next((ending for ending in FORMS if key.endswith(ending)), "")
     name = PLAIN[key.removesuffix(form)].format(k=k)
-    return FORMS[form] % {"measure": name} if form else name
+    name = FORMS[form] % {"measure": name} if form else name
+    return WEIGHTED % {"measure": name} if is_weighted else name
 
 
 def label_in(result: Mapping[str, Any], key: str) -> str:
     """Return the name of a measure at its depth in a report, which says where its means are weighted."""
     aspects = result.get("aspects") if key in ASPECTS else None
-    name = measure_label(key, (aspects or {}).get("k") or result["k"])
-    return WEIGHTED % {"measure": name} if result.get("weights") else name
+    return measure_label(key, (aspects or {}).get("k") or result["k"], is_weighted=bool(result.get("weights")))
 
 
 def describe_weights(result: Mapping[str, Any]) -> str:

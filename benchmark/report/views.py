@@ -74,13 +74,14 @@ def show_leaderboard(collection: Collection, **parameters: str) -> dict[str, Any
     """
     state = boards.load_leaderboard(collection, parameters.get("weights", ""))
     names = {name: parameters.get(name, "") for name in ("measure", "sort")}
-    shown = names | {"weights": state.weights}
+    shown = names | {"weights": state.means.weights}
     return {
         "state": state,
         "board": boards.build_leaderboard(state.stored, **names) if state.stored else None,
         "next": chosen.next_step(collection, state.runs, state.stored),
         "asked": urlencode({name: value for name, value in shown.items() if value}),
-        "measure": names["measure"],
+        "means": state.means,
+        "others": urlencode({"measure": names["measure"]}) if names["measure"] else "",
         "endpoints": sorted({run.recipe.get("endpoint", "") for run in state.runs} - {""}),
         "unattended": chosen.is_unattended(state.current, *state.in_progress),
     }
@@ -98,9 +99,9 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
         messages.error(request, str(error))
     if request.headers.get("HX-Request"):
         return _render_leaderboard(request, scope)
-    if endpoint := request.POST.get("endpoint"):
-        return redirect("endpoint_history", scope.collection.name, endpoint)
     page = reverse("hole_fillings" if "bounds" in request.POST else "benchmark", args=[scope.collection.name])
+    if endpoint := request.POST.get("endpoint"):
+        page = reverse("endpoint_history", args=[scope.collection.name, endpoint])
     return redirect(f"{page}?{request.GET.urlencode()}" if request.GET else page)
 
 
@@ -137,7 +138,7 @@ def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @require_GET
 def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the newest report, or the form for the first one."""
-    return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True, plain_only=False))
+    return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True, weights=None))
 
 
 @action("results")

@@ -1,11 +1,16 @@
 """How often the queries of a collection were asked, by which the means of a report can be weighted."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isfinite
 
+import numpy as np
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from numpy.typing import NDArray
 
 from benchmark.models import Report
+from benchmark.significance.query_weights import weights_by_count
 from corpus.errors import BadOption
 from corpus.models import Collection, Query
 from store.sql import fetch_row
@@ -17,6 +22,30 @@ MARK = """
 SELECT md5(string_agg(id || ' ' || (metadata ->> 'count'), ',' ORDER BY id)) FROM corpus_query
 WHERE collection_id = %(collection)s AND metadata ? 'count'
 """
+
+
+@dataclass(frozen=True)
+class MeansChoice:
+    """How the means of a page are weighted. `has_counts`: they can be by counts; `weights`: COUNTS, or "" for plain."""
+
+    has_counts: bool
+    weights: str
+
+    @property
+    def query(self) -> str:
+        """The choice in the query of an address; "" for plain means."""
+        return f"weights={self.weights}" if self.weights else ""
+
+    @property
+    def suffix(self) -> str:
+        """The choice as the end of an address without a query."""
+        return f"?{self.query}" if self.weights else ""
+
+    @classmethod
+    def of(cls, collections: Sequence[Collection], weights: str) -> "MeansChoice":
+        """Read the choice as a page's address has it; means stay plain where a collection has no counts."""
+        is_offered = bool(collections) and all(map(has_counts, collections))
+        return cls(is_offered, COUNTS if weights == COUNTS and is_offered else "")
 
 
 def has_counts(collection: Collection) -> bool:
@@ -51,6 +80,14 @@ def counts_of(collection: Collection) -> dict[int, float]:
         if isfinite(count) and count > 0:
             counts[key] = count
     return counts
+
+
+def weights_in(report: Report, queries: Sequence[int]) -> NDArray[np.float64] | None:
+    """Return the weights of these queries in the means of a report, on average 1; None for plain means."""
+    if not report.options.get("weights"):
+        return None
+    counts = counts_of(report.collection)
+    return weights_by_count([counts.get(query) for query in queries])
 
 
 def reports_by(weights: str, reports: QuerySet[Report]) -> QuerySet[Report]:

@@ -19,7 +19,7 @@ from benchmark.report import reports
 from benchmark.report.computing import VERSION
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.report.systems.chosen import ready_runs
-from benchmark.report.weighting import reports_by
+from benchmark.report.weighting import counts_mark, reports_by, weights_in
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes, member_weights
 from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
@@ -78,34 +78,41 @@ def collections_of(suite: Suite) -> list[Collection]:
     return [collection.collection for collection in suite.members.select_related("collection").order_by("place")]
 
 
-def member_report(collection: Collection, k: int = reports.K) -> Report | None:
-    """Return the report that represents a member: its newest one at depth k, preferably of two versions."""
+def member_report(collection: Collection, k: int = reports.K, weights: str = "") -> Report | None:
+    """Return the report that represents a member: its newest one at depth k, preferably of two versions.
+
+    `weights`: COUNTS for means weighted by the collection's counts as they are now, "" for plain ones.
+    """
     reports = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
     # Aspect measures at another depth would be compared with those of the other members.
     reports = reports.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k))
-    # The mean of a suite is over plain means of its members.
-    reports = reports_by("", reports)
+    # The mean of a suite is over means of one sort. Tests weigh the queries again, so that counts must be those of now.
+    reports = reports_by(weights, reports)
+    reports = reports.filter(options__counts=counts_mark(collection)) if weights else reports
     # A report of two versions shows the effect of filling.
     return reports.exclude(after=F("before")).first() or reports.first()
 
 
-def ensure_report(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
-    """Ensure a report of all ready runs on the original and the newest filled qrels; None without a ready run."""
+def ensure_report(collection: Collection, k: int = reports.K, by: str = "", weights: str = "") -> Report | None:
+    """Ensure a report of all ready runs on the original and the newest filled qrels; None without a ready run.
+
+    Raises BadOption for `weights` (COUNTS) where no query has a count.
+    """
     runs = ready_runs(collection, k)
     if not runs:
         return None
     before = versions.original_version(collection, by)
     filled = versions.latest_version(collection, Qrels.Kind.FILLED)
-    return reports.ensure_report(collection, before, filled or before, runs, k, by)
+    return reports.ensure_report(collection, before, filled or before, runs, k, by, weights=weights)
 
 
 # A member of a suite with the report that represents it, if any.
 SuiteColumn = tuple[Collection, Report | None]
 
 
-def suite_columns(suite: Suite, k: int = reports.K) -> list[SuiteColumn]:
-    """Return the members with the reports that represent them."""
-    return [(collection, member_report(collection, k)) for collection in collections_of(suite)]
+def suite_columns(suite: Suite, k: int = reports.K, weights: str = "") -> list[SuiteColumn]:
+    """Return the members with the reports that represent them. `weights`: as for `member_report`."""
+    return [(collection, member_report(collection, k, weights)) for collection in collections_of(suite)]
 
 
 def _systems_by_member(columns: Sequence[SuiteColumn]) -> list[dict[str, Mapping[str, Any]]]:
@@ -157,15 +164,20 @@ def suite_tests(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) 
         queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
         if not work and queries * len(names) > AT_ONCE:
             return {}
-        values = []
+        values, weights = [], []
         for report, runs in members:
             rows = {row.run_id: row for row in ReportValues.objects.filter(report=report, measure=key, run__in=runs)}
             before = np.array([rows[run].before for run in runs], float)
             after = np.array([rows[run].after for run in runs], float)
-            values.append(Values(before if before.size else None, after))
+            member_values = Values(before if before.size else None, after)
+            result: dict[str, Any] = report.result or {}
+            by_count = weights_in(report, (result["aspects"] if key in ASPECTS else result)["queries"])
+            values.append(member_values if by_count is None else member_values.times(by_count))
+            weights.append(np.ones(after.shape[1]) if by_count is None else by_count)
         joined = join_members(values)
         test_rows = mean_changes(joined)
-        add_tests({key: test_rows}, {key: joined}, names, reports.SEED, member_weights(values))
+        shares = member_weights(values) * np.concatenate(weights)
+        add_tests({key: test_rows}, {key: joined}, names, reports.SEED, shares)
         cache.set(cache_key, test_rows, CACHED_S)
     return dict(zip(names, test_rows, strict=True))
 
@@ -183,6 +195,12 @@ def member_mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float |
     return means
 
 
+def label_of(columns: Sequence[SuiteColumn], key: str, k: int = reports.K) -> str:
+    """Return the name of a measure in these columns, which says where its means are weighted."""
+    is_weighted = any(report is not None and report.options.get("weights") for _collection, report in columns)
+    return measure_label(key, k, is_weighted=is_weighted)
+
+
 def suite_table(
     suite: Suite, columns: Sequence[SuiteColumn], lines: Sequence[Mapping[str, Any]], key: str, k: int = reports.K
 ) -> DownloadTable:
@@ -197,7 +215,7 @@ def suite_table(
         header += (_("95% from"), _("95% to"), "p", _("p (Holm)"))
         fields = ("low", "high", "p", "p_holm")
         rows = [(*cells, *map(line["tests"].get, fields)) for cells, line in zip(rows, lines, strict=True)]
-    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": measure_label(key, k)}
+    title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": label_of(columns, key, k)}
     return DownloadTable(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -18,6 +19,7 @@ from benchmark.models import RUN_NAME, Suite, SuiteMember
 from benchmark.report.naming import measure_label
 from benchmark.report.systems.chosen import K
 from benchmark.report.systems.figures import MEASURE
+from benchmark.report.weighting import MeansChoice
 from benchmark.suites import groups as services
 from benchmark.suites.funnels import funnel_table
 from corpus.access import AccessSiteScope, action, administered
@@ -81,13 +83,15 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
     # By nDCG@k by default; with "tests" even those run that a page cannot wait for.
     measure_name = request.GET.get("measure", "")
     measure = measure_name if measure_name in MEASURES else MEASURE
-    columns = services.suite_columns(suite_row, K)
+    means = MeansChoice.of(services.collections_of(suite_row), request.GET.get("weights", ""))
+    columns = services.suite_columns(suite_row, K, means.weights)
     lines = services.suite_lines(columns, measure, work="tests" in request.GET)
     has_letters = any(line["tests"] for line in lines)
     shown: dict[str, Any] = {
         "measure": measure,
-        "label": measure_label(measure, K),
+        "label": services.label_of(columns, measure, K),
         "measures": [(key, measure_label(key, K)) for key in MEASURES],
+        "query": urlencode({"measure": measure, **({"weights": means.weights} if means.weights else {})}),
         "columns": columns,
         "lines": lines,
         "table": services.suite_table(suite_row, columns, lines, measure, K),
@@ -99,9 +103,8 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
     funnel = funnel_table(suite_row)
     if (file := send_file(request, [], [shown["table"], funnel])) is not None:
         return file
-    return render(
-        request, "benchmark/suite.html", {"scope": scope, "suite": suite_row, "shown": shown, "funnel": funnel}
-    )
+    context = {"scope": scope, "suite": suite_row, "shown": shown, "funnel": funnel, "means": means}
+    return render(request, "benchmark/suite.html", context)
 
 
 @action("site")

@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 from benchmark.measures.arrays import BY_VERSION
 from benchmark.models import Suite
 from benchmark.report import reports
-from benchmark.report.naming import ASPECTS, measure_label
+from benchmark.report.naming import ASPECTS
+from benchmark.report.weighting import COUNTS
 from benchmark.suites import funnels, groups
 from charts.downloads import DownloadTable
 from corpus.collections.audit_log import shell_user
@@ -34,6 +35,9 @@ class Command(QuorumCommand):
         )
         parser.add_argument("--title", default="", help="for make: title shown on pages")
         parser.add_argument("--measure", choices=MEASURES, default="ndcg", help="for report: measure")
+        parser.add_argument(
+            "--weights", choices=["plain", COUNTS], default="plain", help="for report: by what the means are weighted"
+        )
         parser.add_argument("--k", type=int, default=reports.K, help="for report: cutoff rank")
         parser.add_argument("--csv", type=Path, metavar="F", help="for report and funnel: also write the table as CSV")
         parser.add_argument(
@@ -86,15 +90,18 @@ class Command(QuorumCommand):
 
     def report(self, suite: Suite, options: dict[str, Any]) -> object:
         """Make the missing reports of the members, then print the table."""
+        weights = COUNTS if options["weights"] == COUNTS else ""
         for collection in groups.collections_of(suite):
-            if groups.ensure_report(collection, options["k"], shell_user()) is None:
+            if groups.ensure_report(collection, options["k"], shell_user(), weights) is None:
                 self.say(f"{collection.name} has no ready run at k = {options['k']}: its column is blank")
-        key, columns = options["measure"], groups.suite_columns(suite, options["k"])
+        key, columns = options["measure"], groups.suite_columns(suite, options["k"], weights)
         lines = groups.suite_lines(columns, key)
         table = groups.suite_table(suite, columns, lines, key, options["k"])
         _write_table(table, options)
         names = [collection.name for collection, _report in columns]
-        self.say(f"{measure_label(key, options['k'])} after filling (change)")
+        self.say(f"{groups.label_of(columns, key, options['k'])} after filling (change)")
+        if weights:
+            self.say("Means of each collection are weighted by the counts of its query log.")
         heads = [*(f"{name:>18}" for name in (*names, "mean")), "95% of its change; p (Holm); letters"]
         self.say("  ".join([f"{'system':<20}", *heads]))
         for line in lines:
@@ -113,6 +120,7 @@ class Command(QuorumCommand):
             "suite": suite.name,
             "measure": key,
             "k": options["k"],
+            "weights": options["weights"],
             "members": [
                 {"collection": collection.name, "report": report and report.number} for collection, report in columns
             ],

@@ -46,13 +46,13 @@ def version_title(version: Qrels) -> str:
     return _("%(number)s, %(kind)s") % {"number": version.number, "kind": version.get_kind_display()}
 
 
-def newest_report(collection: Collection, *, compares: bool, plain_only: bool = True) -> Report | None:
+def newest_report(collection: Collection, *, compares: bool, weights: str | None = "") -> Report | None:
     """Return the newest report, ready or not: of two versions, or (not `compares`) of the bounds of a single one.
 
-    `plain_only`: not one whose means are weighted by counts.
+    `weights`: COUNTS for means weighted by counts, "" for plain ones; None: either.
     """
     reports = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
-    reports = reports_by("", reports) if plain_only else reports
+    reports = reports if weights is None else reports_by(weights, reports)
     reports = reports.exclude(after=F("before")) if compares else reports.filter(after=F("before"))
     # A cancelled report never gets a result.
     return reports.exclude(state=JobState.CANCELLED).first()

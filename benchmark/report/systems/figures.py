@@ -52,8 +52,9 @@ def bounds_chart(stored: StoredReport) -> Chart:
         "pairs of systems could swap places.",
         settled_count + open_count,
     ) % {"k": stored.k, "all": f"{settled_count + open_count:,}", "open": f"{open_count:,}"}
-    heading = _("Bounds of nDCG@%(k)s") % {"k": stored.k}
-    return draw_intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source_line(stored))
+    label = label_in(stored.result, MEASURE)
+    heading = _("Bounds of %(measure)s") % {"measure": label}
+    return draw_intervals("bounds", heading, spans, x=label, summary=summary, source=source_line(stored))
 
 
 def _address(stored: StoredReport, system: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from django.db import connection
 
 from benchmark.models import QrelsRow, Run
 from benchmark.report import reports
-from benchmark.report.naming import label_in
+from benchmark.report.naming import describe_weights, label_in
 from benchmark.report.systems import chosen
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE
@@ -54,11 +54,15 @@ class SystemPage:
     holes: Sequence[Hole] = ()
     more_holes: int = 0
     compares: bool = True  # Two versions of the qrels; otherwise one, whose means have intervals.
+    weights_words: str = ""  # By what its means are weighted; "" for plain ones.
 
 
-def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
-    """Read the data of a system's page in about twelve statements. `whole`: the key of a table to read in full."""
-    newest = (chosen.newest_report(collection, compares=compares) for compares in (True, False))
+def system_page(collection: Collection, run: Run, *, whole: str = "", weights: str = "") -> SystemPage:
+    """Read the data of a system's page in about twelve statements.
+
+    `whole`: the key of a table to read in full; `weights`: COUNTS for means weighted by counts.
+    """
+    newest = (chosen.newest_report(collection, compares=compares, weights=weights) for compares in (True, False))
     stored = (chosen.stored_report(report, [run]) for report in newest)
     report = next((candidate for candidate in stored if candidate is not None and candidate.is_ready), None)
     compares = report is not None and report.report.before_id != report.report.after_id
@@ -95,7 +99,8 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
     ]
     common = report.result["common"]["queries"] if compares else len(queries)
     counts = (own_result["missing"], len(queries), common, len(set(queries) - judged))
-    return SystemPage(run, run_cost(run), report, values, *counts, changes, holes, more, compares)
+    words = describe_weights(report.result)
+    return SystemPage(run, run_cost(run), report, values, *counts, changes, holes, more, compares, words)
 
 
 def _holes_by_query(report: StoredReport, run: Run, *, whole: bool) -> tuple[list[Hole], int]:

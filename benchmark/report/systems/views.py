@@ -11,6 +11,7 @@ from benchmark.report import tables
 from benchmark.report.systems import chosen
 from benchmark.report.systems import queries as pages
 from benchmark.report.systems.page import system_page
+from benchmark.report.weighting import MeansChoice
 from benchmark.runs.answer_counts import describe_answers
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
@@ -25,9 +26,10 @@ DEEPEST = 100
 def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """Show a run: its progress until it is ready, then values, changes, holes and cost."""
     run_row = get_object_or_404(Run, pk=run, collection=scope.collection)
-    page = system_page(scope.collection, run_row, whole=request.GET.get("table", ""))
+    means = MeansChoice.of([scope.collection], request.GET.get("weights", ""))
+    page = system_page(scope.collection, run_row, whole=request.GET.get("table", ""), weights=means.weights)
     # Only runs that ask models have limits.
-    context = {"run": run_row, "system": page, "answers": describe_answers(run_row)}
+    context = {"run": run_row, "system": page, "answers": describe_answers(run_row), "means": means}
     context |= {} if run_row.campaign else {"limits": None}
     names = "benchmark/system.html", "benchmark/_run.html"
     return job_page(request, scope, run_row, *names, context, tables=tables.system_tables(page))

@@ -1,16 +1,17 @@
 """Reports whose means are weighted by a query log's counts: never mixed up with plain ones, and named everywhere."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from django.test import Client
 
 from annotation.models import Role
-from benchmark.models import Report
+from benchmark.models import Report, Run
 from benchmark.report import reports, weighting
 from benchmark.report.systems.chosen import newest_report
-from benchmark.suites.groups import member_report
+from benchmark.suites.groups import make_suite, member_report
 from corpus.errors import BadInput, BadOption
 from corpus.models import Query
 from jobs.models import JobState
@@ -92,9 +93,9 @@ def test_the_leaderboard_offers_weighted_means_where_there_are_counts(client: Cl
     page, compute = f"/c/{name}/benchmark/", f"/c/{name}/benchmark/compute/"
     client.post(compute)
     plain = client.get(page).context["board"]
-    assert not client.get(page + "?weights=counts").context["state"].weights, "no counts: plain means"
+    assert not client.get(page + "?weights=counts").context["means"].weights, "no counts: plain means"
     counted(world, 3, 1)
-    assert client.get(page).context["state"].has_counts and client.get(page).context["board"]["rows"] == plain["rows"]
+    assert client.get(page).context["means"].has_counts and client.get(page).context["board"]["rows"] == plain["rows"]
     missing = client.get(page + "?weights=counts").context
     assert missing["state"].is_missing and missing["board"] is None, "a plain report is never shown as weighted"
     assert client.post(compute + "?weights=counts").status_code == 302
@@ -124,3 +125,78 @@ def test_commands_and_programs_choose_the_weights(client: Client, tmp_path: Path
     finished = call("report", name, "--weights", "counts", "--k", 2, "--out", tmp_path)
     assert finished.code == 0 and "weighted by the query log's counts" in finished.out, finished.err
     assert "nDCG@2 (weighted)" in (tmp_path / "leaderboard.csv").read_text()
+
+
+class Boards:
+    """The pages that show means beside the leaderboard, for an admin of a world with a run from an endpoint."""
+
+    def __init__(self, client: Client) -> None:
+        self.world, self.client = World(), client
+        name = self.world.collection.name
+        client.force_login(factories.make_member(self.world.collection, "alice", Role.ADMIN).user)
+        self.here = f"/c/{name}/benchmark/"
+        Run.objects.filter(pk=self.world.two.pk).update(
+            kind="search", recipe={"endpoint": "shop", "settings": {"base_url": "http://x"}}
+        )
+        suite = make_suite(name="alone", collections=[self.world.collection])
+        self.pages = {
+            "suite": f"/suites/{suite.pk}/",
+            "system": f"{self.here}runs/{self.world.two.pk}/",
+            "bounds": f"{self.here}hole-filling/",
+            "endpoint": f"{self.here}search/shop/",
+        }
+
+    def texts(self, weights: str = "") -> dict[str, str]:
+        """Compute what is missing, and return the page of each board."""
+        query = f"?weights={weights}" if weights else ""
+        assert self.client.post(f"{self.here}compute/{query}").status_code == 302
+        return {board: self.client.get(page + query).text for board, page in self.pages.items()}
+
+
+def test_every_board_offers_weighted_means_where_there_are_counts(client: Client) -> None:
+    boards = Boards(client)
+    boards.texts()
+    assert not any("Weighted by" in text for text in boards.texts("counts").values()), "no counts, no choice"
+    counted(boards.world, 5, 5)
+    plain, equal = boards.texts(), boards.texts("counts")
+    counted(boards.world, 3, 1)
+    unequal = boards.texts("counts")
+    # Two has all of its value from q1, which counts one half or three quarters.
+    for board in boards.pages:
+        assert "Weighted by the query log" in plain[board], board
+        assert "(weighted)" not in plain[board] and "0.5000" in plain[board], board
+        assert "0.5000" in equal[board] and "(weighted)" in equal[board], board
+        assert "0.7500" in unequal[board] and "(weighted)" in unequal[board], board
+        assert "query log" in unequal[board].replace("Weighted by the query log", ""), f"{board} names no source"
+    files = client.get(f"{boards.pages['system']}?weights=counts&table=values&as=csv").text
+    assert "nDCG@10 (weighted)" in files
+
+
+def test_a_suite_weighs_the_queries_of_each_member_by_its_own_counts() -> None:
+    books, films = World(), World()
+    suite = make_suite(name="both", collections=[books.collection, films.collection])
+
+    def report(*options: object) -> Any:
+        return call("suite", "report", "both", "--k", 2, "--json", *options)
+
+    counted(books, 3, 1)
+    refused = report("--weights", "counts")
+    assert refused.code == 2 and refused.err.startswith("--weights: ") and films.collection.name in refused.err
+    counted(films, 7, 7)
+    plain, weighted = (report("--weights", weights).json for weights in ("plain", "counts"))
+    assert (plain["weights"], weighted["weights"]) == ("plain", "counts")
+    two = {
+        name: system["values"] for name, system in zip("pw", (plain["systems"][1], weighted["systems"][1]), strict=True)
+    }
+    name, other = books.collection.name, films.collection.name
+    assert two["w"][name]["after"] == pytest.approx(1.5 * two["p"][name]["after"])
+    assert two["w"][other] == two["p"][other], "equal counts are plain means"
+    for world in (books, films):
+        counted(world, 7, 7)
+    equal = report("--weights", "counts").json
+    assert [system["tests"] for system in equal["systems"]] == [system["tests"] for system in plain["systems"]]
+    assert (
+        "weighted by the counts of its query log"
+        in call("suite", "report", "both", "--k", 2, "--weights", "counts").out
+    )
+    assert suite.members.count() == 2
