@@ -23,6 +23,8 @@ NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 ARGUMENTS += ["--disable-background-networking", "--disable-component-update"]
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+COLOURS = ("color-contrast", "link-in-text-block")
+"""The rules of axe-core whose outcome another colour scheme changes."""
 NO_BROWSER = "no Chromium was found"
 HOW_TO_GET = "apt-get install chromium-headless-shell, or set QUORUM_CHROMIUM to one"
 
@@ -202,12 +204,6 @@ def clicks() -> Clicks:
     return Clicks()
 
 
-@pytest.fixture
-def browser_page(new_page: NewPage) -> "Page":
-    """One page, not signed in."""
-    return new_page()
-
-
 def session_of(user: Any) -> str:
     """The key of a session in which the user is signed in."""
     from django.test import Client
@@ -218,12 +214,14 @@ def session_of(user: Any) -> str:
 
 
 @pytest.fixture
-def violations() -> "Callable[[Page], list[str]]":
-    """`violations(page)`: what axe-core finds on it, one line each; empty is good."""
+def violations() -> "Callable[..., list[str]]":
+    """`violations(page)`: what axe-core finds on it, one line each; empty is good. Names of rules: by these alone."""
 
-    def check(page: "Page") -> list[str]:
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("async () => (await axe.run()).violations")
+    def check(page: "Page", *rules: str) -> list[str]:
+        if not page.evaluate("() => 'axe' in window"):
+            page.evaluate(AXE.read_text())
+        options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+        found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
         return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
 
     return check

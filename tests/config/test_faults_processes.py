@@ -116,7 +116,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield made
 
 
-@pytest.mark.parametrize("who", first_slow(["all workers", "postgres", "redis", "keeper"]))
+@pytest.mark.weekly
+@pytest.mark.parametrize("who", ["all workers", "postgres", "redis", "keeper"])
 def test_judge_wait_outlives_what_is_killed_under_it(bare: Rig, who: str) -> None:
     """It waits, starts workers anew, and ends with 0; nobody has to repeat the command."""
     name = f"wait-{who.replace(' ', '-')}"

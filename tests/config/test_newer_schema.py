@@ -10,6 +10,7 @@ from django.test import Client
 
 from config import health, startup
 from tests.instances import PATIENCE, Instance
+from tests.stages import first_slow
 
 LATER = ("judges", "9999_of_a_later_version")
 
@@ -46,8 +47,7 @@ def test_what_a_migration_replaces_is_known_where_all_of_it_was_applied() -> Non
     assert startup.read_schema() == startup.Schema([], is_pending=False, is_empty=False)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("by_url", [False, True], ids=["embedded", "by URL"])
+@pytest.mark.parametrize("by_url", first_slow([False, True]), ids=["embedded", "by URL"])
 def test_old_code_refuses_newer_tables_until_a_backup_of_before_is_restored(
     make_instance: Callable[..., Instance], tmp_path: Path, by_url: bool
 ) -> None:

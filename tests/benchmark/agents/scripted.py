@@ -12,7 +12,6 @@ from jobs import leases
 from tests.factories import make_collection, make_document, make_query
 
 ANSWERING = "the final answer from these documents"
-GRADING = "Grade the answer"
 
 
 def says(text, **values):

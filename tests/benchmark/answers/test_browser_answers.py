@@ -13,6 +13,7 @@ from jobs import leases
 from tests.benchmark.answers import scene
 from tests.factories import make_member
 from tests.looks import LOOKS, SIDEWAYS
+from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 HOME = "/c/wings/benchmark/answers/"
@@ -50,7 +51,7 @@ def answered(collection):
     return evaluation
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_no_page_of_answers_has_a_violation(wings, instance, new_page, violations, look):
     page = new_page(user=make_member(wings, "charlie", Role.ADMIN).user, **LOOKS[look])
     suite = make_suite(name="main", collections=[wings])

@@ -132,7 +132,7 @@ def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page: NewPage,
     "look",
     [
         {"viewport": {"width": 1280, "height": 800}},
-        pytest.param({"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}, marks=pytest.mark.slow),
+        pytest.param({"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}, marks=pytest.mark.weekly),
         pytest.param({"java_script_enabled": False}, marks=pytest.mark.slow),
     ],
 )

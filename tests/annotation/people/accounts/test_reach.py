@@ -16,6 +16,7 @@ from annotation.people.accounts.members import add_member
 from benchmark.models import Synthesis, SyntheticBundle
 from judges.models import JudgeVersion
 from tests.admin_site import judged_collection
+from tests.plugin_browser import COLOURS
 from tests.site.test_permissions import World, routes
 from tests.stages import first_slow
 
@@ -138,6 +139,9 @@ def test_every_page_is_within_everybodys_reach(world, new_page, violations, cons
         shift, weight = page.evaluate(SHIFT), page.evaluate(WEIGHT)
         wrong = [f"shifts by {shift:.3f}"] * (shift > 0.01) + [f"weighs {weight} bytes"] * (weight > 150_000)
         wrong += [*violations(page), *page.evaluate(SMALL), *page.evaluate(UNREACHABLE)]
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        wrong += [f"in the dark: {one}" for one in violations(page, *COLOURS)]
+        page.emulate_media(color_scheme=LOOKS[look]["color_scheme"], reduced_motion="reduce")
         page.set_viewport_size(NARROW)
         wrong += [f"at 320 px: {one}" for one in violations(page)]
         wrong += [f"wider than 320 px: {one}" for one in page.evaluate(OVERFLOW)]
@@ -149,7 +153,8 @@ def test_every_page_is_within_everybodys_reach(world, new_page, violations, cons
     assert found == {}
 
 
-@pytest.mark.parametrize("look", first_slow(MORE_LOOKS))
+@pytest.mark.weekly
+@pytest.mark.parametrize("look", MORE_LOOKS)
 @pytest.mark.parametrize("who", ["annotator", "owner"])
 def test_axe_finds_nothing_on_any_page_in_any_look(world, new_page, violations, console, instance, who, look):
     page = new_page(user=world.people[who], viewport=WIDE, **MORE_LOOKS[look])

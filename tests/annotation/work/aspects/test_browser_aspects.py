@@ -17,12 +17,13 @@ from corpus.models import Collection, Document, Label, Query
 from corpus.models.aspects import Aspect
 from tests.aspects_scene import ICE, ice_scene
 from tests.open_web import NOISY, open_web
+from tests.stages import first_quick
 
 pytestmark = pytest.mark.browser
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
 DARK = {**LIGHT, "color_scheme": "dark"}
 PHONE = {"viewport": {"width": 375, "height": 700}, "has_touch": True, "is_mobile": True}
-LOOKS = [LIGHT, *(pytest.param(look, marks=pytest.mark.slow) for look in (DARK, PHONE))]
+LOOKS = first_quick([LIGHT, DARK, PHONE])
 WHY = "Without it the answer is wrong."
 Scene = tuple[Collection, Query, dict[str, Membership]]
 

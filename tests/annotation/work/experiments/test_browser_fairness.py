@@ -45,7 +45,7 @@ def cast() -> list[tuple[str, int | None]]:
     return list(Judgment.objects.order_by("pk").values_list("step", "grade"))
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.weekly)])
 def test_a_vote_then_the_debate_then_the_final_vote_by_keyboard(books, alice, new_page, violations, instance, scheme):
     item, _ = make_scene(books, 2)
     page = new_page(user=alice.user, color_scheme=scheme)
