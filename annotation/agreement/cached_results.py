@@ -5,7 +5,7 @@ trace.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -43,6 +43,7 @@ GRADES_OF_MANY = 20_000  # ... those of more than MANY assessors, ...
 COUPLES = 5_000  # ... and the most couples of assessors, each of which is resampled.
 KEPT = 12  # The most stored figures of a collection, for different filters.
 
+MEANS = ("within", "outside")  # Of the kappas of a cluster.
 STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 SOLUTION = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
 COUNT = """
@@ -227,4 +228,12 @@ def _restore_figures(
             for *row, grades in values["second"]["rows"]
         ],
     }
-    return report, second, values["clusters"]
+    clusters = [cluster | {key: _restore_mean(cluster, key) for key in MEANS} for cluster in values["clusters"]]
+    return report, second, clusters
+
+
+def _restore_mean(cluster: Mapping[str, Any], key: str) -> Statistic:
+    """Return a mean kappa of a stored cluster."""
+    stored = cluster[key]
+    # An earlier release stored the value alone.
+    return Statistic(**stored) if isinstance(stored, dict) else Statistic(stored, None, None, cluster["graded"], None)

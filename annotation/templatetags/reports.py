@@ -1,6 +1,7 @@
 """Filters of the report pages: numbers as people read them."""
 
 from collections.abc import Callable, Mapping
+from typing import Protocol, runtime_checkable
 
 from django import template
 from django.utils.html import format_html
@@ -13,6 +14,22 @@ from annotation.agreement.report import AgreementReport
 from charts.downloads import Cell, Figure
 
 register = template.Library()
+
+
+@runtime_checkable
+class Estimate(Protocol):
+    """A value over `n` pairs or queries with its 95% interval, if any: a Statistic, or a mean of the benchmark."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def n(self) -> int: ...
+
+
 register.filter("name", AgreementReport.name)
 
 
@@ -50,24 +67,24 @@ def download_cell(cell: Cell) -> str:
 
 
 @register.filter
-def span(statistic: Statistic) -> str:
+def span(statistic: Estimate) -> str:
     """Return the interval with two decimals; a dash for none."""
     return _format_interval(statistic, lambda value: places(value, 2))
 
 
 @register.filter
-def percent_span(statistic: Statistic) -> str:
+def percent_span(statistic: Estimate) -> str:
     """Return the interval of a share as percentages with one decimal; a dash for none."""
     return _format_interval(statistic, tenths)
 
 
 @register.filter
-def few(statistic: Statistic | int | str | None, form: str = "") -> str | SafeString:
+def few(statistic: Estimate | int | str | None, form: str = "") -> str | SafeString:
     """Qualify a figure of fewer than 30 values with its interval or as of too few; "" from 30 on.
 
     `statistic`: or the number of values alone; "" and None qualify nothing. `form`: "percent" for that of a share.
     """
-    if not isinstance(statistic, Statistic | int) or (isinstance(statistic, Statistic) and statistic.value is None):
+    if not isinstance(statistic, Estimate | int) or (isinstance(statistic, Estimate) and statistic.value is None):
         return ""
     n = statistic if isinstance(statistic, int) else statistic.n
     if n >= TOO_FEW:
@@ -80,7 +97,7 @@ def few(statistic: Statistic | int | str | None, form: str = "") -> str | SafeSt
     return format_html(' <span class="muted small">{}</span>', words)
 
 
-def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:
+def _format_interval(statistic: Estimate, form: Callable[[float], str]) -> str:
     if statistic.low is None or statistic.high is None:
         return "–"
     return _("%(low)s to %(high)s") % {"low": form(statistic.low), "high": form(statistic.high)}

@@ -44,6 +44,11 @@ class SuiteAgentBoard:
         return rows
 
     @property
+    def queries(self) -> int:
+        """The queries of all members whose answers could be graded in every cell."""
+        return sum(board.common for board in self.boards)
+
+    @property
     def document(self) -> dict[str, Any]:
         """The table as JSON."""
         return {name: {"mean": self.means[name], "agents": agents} for name, agents in self.lines.items()}

@@ -11,8 +11,8 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
 
-# The figures of each (system, generator), such as `align` and `graded`; the system is empty for the
-# mean over all systems. Empty without a complete result.
+# The figures of each (system, generator), such as `align` and `graded`, with the number of `queries`; the
+# system is empty for the mean over all systems. Empty without a complete result.
 MemberValues = dict[tuple[str, str], Mapping[str, Any]]
 
 
@@ -37,7 +37,13 @@ def values_of(result: Mapping[str, Any]) -> MemberValues:
     if not result["complete"]:
         return {}
     cells = {(cell["system"], cell["generator"]): cell for cell in result["cells"]}
-    return cells | {(MEAN, row["generator"]): row for row in result["means"]}
+    cells |= {(MEAN, row["generator"]): row for row in result["means"]}
+    return {key: {**cell, "queries": result["queries"]} for key, cell in cells.items()}
+
+
+def count_queries(by_member: Sequence[MemberValues]) -> list[int | None]:
+    """Return the number of queries behind each member's values; None for a member without a complete result."""
+    return [next((values["queries"] for values in member.values()), None) for member in by_member]
 
 
 def suite_lines(by_member: Sequence[MemberValues]) -> list[dict[str, Any]]:

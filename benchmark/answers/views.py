@@ -163,11 +163,13 @@ def suite_answers(request: HttpRequest, scope: AccessSiteScope, suite: int) -> H
     """Show RAGAlign of each member's newest evaluation, and the unweighted mean."""
     suite_row = get_suite(scope, suite)
     members = collections_of(suite_row)
-    lines = suites.suite_lines([suites.member_answers(collection, chosen.K) for collection in members])
+    by_member = [suites.member_answers(collection, chosen.K) for collection in members]
+    lines, sizes = suites.suite_lines(by_member), suites.count_queries(by_member)
     files = downloads.suite_tables(suite_row.name, chosen.K, [collection.name for collection in members], lines)
     if (file := send_file(request, [], files)) is not None:
         return file
     context: dict[str, Any] = {"scope": scope, "suite": suite_row, "members": members, "k": chosen.K}
+    context |= {"columns": list(zip(members, sizes, strict=True)), "queries": sum(size or 0 for size in sizes)}
     graded = [{**line, **line["graded"]} for line in lines]
     context["parts"] = list(zip(files, (lines, graded), strict=True)) if lines else []
     return render(request, "benchmark/answers/suite.html", context)

@@ -1,6 +1,7 @@
 """Pairwise comparisons of a leaderboard's systems, and the interval of each mean. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,16 @@ from benchmark.significance.paired import LEVEL, Floats, Tests, holm_correction,
 
 RESAMPLES = 2_000  # Of the queries, for intervals of means.
 CHUNK = 250  # Resamples in memory at once.
+
+
+@dataclass(frozen=True, slots=True)
+class MeanEstimate:
+    """A mean over `n` queries with its 95% interval; None where they were not computed."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
 
 
 def compare_pairs(

@@ -20,6 +20,7 @@ from benchmark.report.computing import VERSION
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.report.systems.chosen import ready_runs
 from benchmark.report.weighting import counts_mark, reports_by, weights_in
+from benchmark.significance.pairwise import MeanEstimate, mean_intervals
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes, member_weights
 from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
@@ -127,23 +128,39 @@ def suite_lines(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) 
     """Return the systems by their mean, the best first, those without a mean last.
 
     `work`: see `suite_tests`. `mean`: before, after and change, unweighted; None if a member has no
-    value. `tests`: low, high, p and p_holm of the mean's change, letters_before and letters_after;
-    empty without a mean, and for measures that do not rank systems.
+    value. `tests`: as `suite_tests` returns them; empty without a mean, and for measures that do not
+    rank systems. `cells`: each value with its MeanEstimate; `estimate`: that of the mean.
     """
     by_member = _systems_by_member(columns)
     names = sorted({name for systems in by_member for name in systems})
     rows = []
     tests_by_system = suite_tests(columns, key, work=work)
+    sizes = [_count_queries(report, key) for _collection, report in columns]
     for name in names:
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
         mean, tests = member_mean(values), tests_by_system.get(name, {})
-        rows.append({"system": name, "values": values, "mean": mean, "tests": tests})
+        intervals = tests.get("intervals", [(None, None)] * (len(values) + 1))
+        *estimates, estimate = (
+            MeanEstimate(value["after"], low, high, size) if value else None
+            for value, (low, high), size in zip([*values, mean], intervals, [*sizes, sum(sizes)], strict=True)
+        )
+        cells = list(zip(values, estimates, strict=True))
+        row = {"system": name, "values": values, "cells": cells, "mean": mean, "estimate": estimate, "tests": tests}
+        rows.append(row)
     return sorted(rows, key=lambda row: (row["mean"] is None, -((row["mean"] or {}).get("after") or 0), row["system"]))
+
+
+def _count_queries(report: Report | None, key: str) -> int:
+    """Return the number of queries over which a report has the mean of a measure."""
+    result = (report.result if report else None) or {}
+    return len((result.get("aspects") or {}).get("queries", ()) if key in ASPECTS else result.get("queries", ()))
 
 
 def suite_tests(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
     """Return paired tests over all members' queries, for systems of every member; members have equal weight.
 
+    By system: low, high, p and p_holm of the mean's change, letters_before and letters_after, and `intervals`,
+    the 95% interval of the mean in each member, then of the mean over members.
     The tests are cached, since a finished report never changes. Without `work`, large tests that
     are not cached yet are left out, because a page cannot wait for them.
     """
@@ -158,7 +175,7 @@ def suite_tests(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) 
         if report
     ]
     # A report that is made again has another key or end time, so that the cache is never out of date.
-    cache_text = repr((VERSION, key, [(report.key, report.ended_at, runs) for report, runs in members]))
+    cache_text = repr((VERSION, "intervals", key, [(report.key, report.ended_at, runs) for report, runs in members]))
     cache_key = f"suite-tests:{sha256(cache_text.encode()).hexdigest()}"
     if (test_rows := cache.get(cache_key)) is None:
         queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
@@ -178,6 +195,13 @@ def suite_tests(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) 
         test_rows = mean_changes(joined)
         shares = member_weights(values) * np.concatenate(weights)
         add_tests({key: test_rows}, {key: joined}, names, reports.SEED, shares)
+        spans = [
+            mean_intervals({key: member.after}, reports.SEED, by_count)[key]
+            for member, by_count in zip(values, weights, strict=True)
+        ]
+        spans.append(mean_intervals({key: joined.after}, reports.SEED, shares)[key])
+        for row, *intervals in zip(test_rows, *spans, strict=True):
+            row["intervals"] = intervals
         cache.set(cache_key, test_rows, CACHED_S)
     return dict(zip(names, test_rows, strict=True))
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.agreement import cached_results
 from annotation.agreement.grade_matrix import known_assessors
-from annotation.agreement.measures import MANY, Couples, compute_measures
+from annotation.agreement.measures import MANY, Couples, Statistic, compute_measures
 from annotation.models import Role, StoredResult
 from annotation.tasks import compute_agreement
 from corpus.models import Collection
@@ -109,16 +109,25 @@ def test_clusters_are_those_who_agree_with_each_other():
     from annotation.agreement.clusters import cluster_assessors
     from annotation.agreement.grade_matrix import GradeMatrix
     from annotation.agreement.report import AgreementReport, AssessorCounts
+    from annotation.templatetags.reports import few
 
     random = np.random.default_rng(1)
     truth, other = random.integers(0, 2, (2, 200))
     noisy = [np.where(random.random(200) < 0.05, 1 - side, side) for side in [truth] * 5 + [other] * 3]
     grades = np.array([*noisy, random.integers(0, 2, 200)])
     people = tuple(AssessorCounts(f"p{n}", "person", 200, int(row.sum())) for n, row in enumerate(grades))
-    nothing = GradeMatrix((), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int16))
-    found = cluster_assessors(AgreementReport("x", None, "all", people, compute_measures(grades), nothing))
+
+    def clusters(grades):
+        matrix = GradeMatrix((), np.arange(grades.shape[1]), grades.astype(np.int16))
+        return cluster_assessors(AgreementReport("x", None, "all", people, compute_measures(grades), matrix))
+
+    found = clusters(grades)
     assert [set(one["members"]) for one in found] == [{0, 1, 2, 3, 4}, {5, 6, 7}]
-    assert found[0]["within"] > 0.7 and abs(found[0]["outside"]) < 0.2
+    assert found[0]["within"]["value"] > 0.7 and abs(found[0]["outside"]["value"]) < 0.2
+    assert found[0]["within"]["n"] >= 30 and found[0]["within"]["low"] is None, "of many pairs no interval is shown"
+    within = clusters(grades[:, :20])[0]["within"]
+    assert within["n"] == 20 and within["low"] < within["value"] < within["high"] < 1, "of few pairs one is"
+    assert few(Statistic(**within)).startswith(' <span class="muted small">0.')
 
 
 def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd, monkeypatch):

@@ -17,7 +17,7 @@ def align(before, after):
 def member(before, after, *, complete=True, systems=("bm25",)):
     values = {"generator": "llama", "align": align(before, after), "graded": align(before / 2, after / 2)}
     cells, means = [{"system": one, **values} for one in systems], [values]
-    return values_of({"complete": complete, "cells": cells, "means": means})
+    return values_of({"complete": complete, "cells": cells, "means": means, "queries": 20})
 
 
 @pytest.fixture

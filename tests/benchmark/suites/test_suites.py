@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import AuditEntry, Role
+from annotation.templatetags.reports import few
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Filling, Report, Suite
 from benchmark.qrels import versions
@@ -76,6 +77,8 @@ def test_means_are_tested_over_the_queries_of_all_members() -> None:
     for row in rows.values():
         assert row["mean"] is not None and row["tests"]["change"] == pytest.approx(row["mean"]["change"])
         assert row["tests"]["low"] <= row["mean"]["change"] <= row["tests"]["high"]
+        assert row["estimate"].low <= row["mean"]["after"] <= row["estimate"].high and row["estimate"].n == 4
+        assert all(few(cell).endswith("n = 2</span>") for _value, cell in row["cells"])
         assert row["tests"]["p"] >= 0.25 and row["tests"]["p_holm"] == min(1.0, 2 * row["tests"]["p"])
         assert row["tests"]["letters_before"] == row["tests"]["letters_after"] == "a", (
             "too few queries tell nothing apart"
