@@ -106,7 +106,7 @@ class LimitOptions(Options):
 
     daily_quota: int | None = option(
         gettext_lazy("Pairs a day"),
-        gettext_lazy("After so many pairs they get no more on that day."),
+        gettext_lazy("After so many pairs they get no more on that day. A comparison counts as a pair."),
         default=None,
         ge=1,
         le=100_000,
@@ -114,7 +114,7 @@ class LimitOptions(Options):
     )
     total_quota: int | None = option(
         gettext_lazy("Pairs in total"),
-        gettext_lazy("Counts all their judgments in this collection, checks and test included."),
+        gettext_lazy("Counts all their judgments and comparisons in this collection, checks and test included."),
         default=None,
         ge=1,
         le=10_000_000,

@@ -1,4 +1,4 @@
-"""Hours, pairs, pay and quality of each person by month: the page's table and its CSV file."""
+"""Hours, pairs, comparisons, pay and quality of each person by month: the page's table and its CSV file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from charts.cells import csv_line
 from corpus.models import Collection
 
 COLUMNS = (
-    *("month", "person", "hours", "pairs", "pairs_without_time", "usd_per_hour", "pay_usd"),
+    *("month", "person", "hours", "pairs", "pairs_without_time", "comparisons", "usd_per_hour", "pay_usd"),
     *("gold_accuracy", "gold_low", "gold_high", "gold_pairs"),
     *("agreement", "agreement_low", "agreement_high", "agreement_pairs"),
 )
@@ -31,11 +31,6 @@ class PayRow:
     def pay(self) -> float | None:
         """Return the pay in USD; None without an hourly rate or measured time."""
         return None if self.hourly_rate is None or self.work.hours is None else self.work.hours * self.hourly_rate
-
-    @property
-    def minutes(self) -> int:
-        """Return the time of work in minutes."""
-        return round(60 * (self.work.hours or 0.0))
 
 
 def list_pay(collection: Collection) -> list[PayRow]:
@@ -61,7 +56,7 @@ def csv_lines(collection: Collection) -> Iterator[str]:
         )
         yield csv_line(
             [
-                *(work.month, work.name, _decimals(work.hours, 3), work.judgments, work.untimed),
+                *(work.month, work.name, _decimals(work.hours, 3), work.judgments, work.untimed, work.comparisons),
                 *("" if row.hourly_rate is None else row.hourly_rate, _decimals(row.pay, 2), *shares),
             ]
         )

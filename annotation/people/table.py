@@ -145,12 +145,14 @@ def annotator_record(membership: Membership) -> dict[str, Any]:
     names = (
         assessor.name for assessor in known_assessors(membership.collection) if (assessor.kind, assessor.id) == own
     )
-    today, judgment_count, _held = count_judged(membership.pk)
+    counts = count_judged(membership.pk)
     return {
-        "today": today,
-        "standing": judgment_count,
+        "today": counts.today,
+        "standing": counts.judged,
+        "compared": counts.compared,
+        "compared_today": counts.compared_today,
         # Also judgments under aspects and by adjudicators, which have no assignment.
-        "excludable": judgment_count > 0 or exclusion.current_judgments(membership).exists(),
+        "excludable": counts.judged > 0 or exclusion.current_judgments(membership).exists(),
         "texts": exclusion.current_texts(membership).count(),
         "acts": list(acts[:SHOWN]),
         "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),

@@ -134,6 +134,12 @@ def span_of_time(value: float) -> str:
 
 
 @register.filter
+def whole_seconds(value: float) -> str:
+    """Return seconds of work without decimals: 12 s, under 1 s."""
+    return _("%(value)s s") % {"value": f"{value:,.0f}"} if value >= 1 else _("under 1 s")
+
+
+@register.filter
 def paid(value: Paid | None) -> SafeString:
     """Return a cost: the sum in bold, then what is missing from it."""
     if value is None:

@@ -20,12 +20,14 @@ def format_price(price: float | None) -> str:
 
 
 def format_hours(hours: float) -> str:
-    """Format working time: below an hour in whole minutes, at least one where anybody worked.
+    """Format working time: below an hour in minutes, below a minute in seconds, at least one where anybody worked.
 
-    >>> [format_hours(hours) for hours in (0, 0.001, 0.05, 0.995, 12.34)]
-    ['0 min', '1 min', '3 min', '1.0 h', '12.3 h']
+    >>> [format_hours(hours) for hours in (0, 0.0001, 0.01, 0.05, 0.995, 12.34)]
+    ['0 min', '1 s', '36 s', '3 min', '1.0 h', '12.3 h']
     """
-    minutes = max(1, round(hours * 60)) if hours > 0 else 0
+    if 0 < (seconds := round(hours * 3600, 6)) < 59.5:
+        return _("%(value)s s") % {"value": max(1, round(seconds))}
+    minutes = round(hours * 60)
     if minutes < 60:
         return _("%(value)s min") % {"value": minutes}
     return _("%(value)s h") % {"value": f"{max(hours, 1):,.1f}"}

@@ -6,6 +6,7 @@
   const REST = 400; // milliseconds; the page may say another number
   const FAST_FOR = 1500;
   const AGAIN_AFTER = 4000;
+  const IDLE_AFTER = 60 * 1000;
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const store = {
@@ -20,6 +21,8 @@
   const answered = new Set();
   const unsent = []; // answers in their order; the first is being sent
   let shownAt = performance.now();
+  let touchedAt = shownAt;
+  let idle = 0;
   let sending = false;
 
   function trouble(words) {
@@ -42,7 +45,8 @@
     card.hidden = false;
     form.elements.set.value = card.dataset.set;
     form.elements.comparison.value = card.dataset.comparison;
-    shownAt = performance.now();
+    shownAt = touchedAt = performance.now();
+    idle = 0;
     form.inert = false;
     scrollTo({ top: 0, behavior: "instant" });
     $("#announce").textContent = $("h1", card).textContent;
@@ -53,7 +57,8 @@
     if (!card) return;
     const took = performance.now() - shownAt;
     if (took < Number($("#desk").dataset.rest ?? REST)) return tooFast();
-    form.elements.seconds.value = (took / 1000).toFixed(3);
+    touched();
+    form.elements.seconds.value = ((took - idle) / 1000).toFixed(3);
     unsent.push(new URLSearchParams(new FormData(form, button)));
     answered.add(nameOf(card));
     card.remove();
@@ -63,6 +68,19 @@
     show();
     send();
   }
+
+  // Hidden, or untouched for a minute, the time on a comparison counts as idle, as on the judging page.
+  function touched() {
+    const now = performance.now();
+    if (now - touchedAt > IDLE_AFTER) idle += now - touchedAt;
+    touchedAt = now;
+  }
+  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart"]) document.addEventListener(kind, touched, { passive: true, capture: true });
+  document.addEventListener("visibilitychange", () => {
+    const now = performance.now();
+    if (document.hidden) touched();
+    else { idle += now - touchedAt; touchedAt = now; }
+  });
 
   function count(number, total) {
     $("#answered").textContent = number;

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Role, User
-from annotation.work.queue.annotators import WorkLimits, judged_counts
+from annotation.work.queue.annotators import WorkLimits, count_judged, judged_counts
 from corpus.models import Collection, Item
 from judges.campaigns import selectors
 from judges.campaigns.pair_states import IMPORTED, PairState, PairStates, recent_states
@@ -53,7 +53,7 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
 
 
 def own_work(membership: Membership) -> dict[str, Any]:
-    """Count an annotator's work for their home page, in three statements."""
+    """Count an annotator's work for their home page, in four statements."""
     State = Assignment.State
     assignments = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
@@ -63,8 +63,11 @@ def own_work(membership: Membership) -> dict[str, Any]:
         has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
     )
     count = free.filter(~Exists(assignments)).order_by()[:MANY].count()
-    left = WorkLimits.of(membership).pairs_left(counts["today"], counts["judged"])
+    work = count_judged(membership.pk)
+    left = WorkLimits.of(membership).pairs_left(work.work_today, work.work)
     return counts | {
+        "compared": work.compared,
+        "compared_today": work.compared_today,
         "waiting": count if left is None else min(count, left),
         "conflicts": _find_conflicts(membership.collection).count() if membership.role >= Role.ADJUDICATOR else 0,
     }

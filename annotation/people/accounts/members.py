@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.access.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role, User
 from annotation.people.accounts.withdrawing import Withdrawn, withdraw
-from annotation.work.queue.annotators import judged_counts
+from annotation.work.queue.annotators import compared_counts, judged_counts
 from annotation.work.queue.undo import end_lease
 from corpus.errors import BadInput
 from corpus.holding import hold
@@ -24,8 +24,12 @@ INVITATION_DAYS = 14
 
 
 def list_members(collection: Collection) -> QuerySet[Membership]:
-    """Return all members by name, also past ones, with the counts of their judgments, `judged` and `today`."""
-    rows = collection.memberships.select_related("user").annotate(**judged_counts("assignments__"))
+    """Return all members by name, also past ones, with the counts of their judgments and of their comparisons.
+
+    `judged` and `today`: see `judged_counts`; `compared` and `compared_today`: see `compared_counts`.
+    """
+    counts = judged_counts("assignments__") | compared_counts()
+    rows = collection.memberships.select_related("user").annotate(**counts)
     return rows.order_by("user__username")
 
 

@@ -17,7 +17,7 @@ from annotation.work.comparing import selectors
 from annotation.work.comparing.options import MOST, ComparisonAnswer, ComparisonAnswerOptions, ComparisonOptions
 from annotation.work.quality_control import onboarding
 from annotation.work.queue.aggregation import UNDO_WITHIN
-from annotation.work.queue.annotators import closed, why_closed
+from annotation.work.queue.annotators import WorkLimits, closed, count_judged, why_closed
 from corpus.errors import BadInput, BadOption, StateConflict
 from corpus.holding import hold, hold_row
 from corpus.models import Collection
@@ -181,10 +181,14 @@ def _claim_more(member: Membership) -> None:
     renewed = open_leases.update(lease_until=Now() + timedelta(minutes=minutes))
     if onboarding.find_stop(member):
         return
+    limits, most = WorkLimits.of(member), OPEN
+    if limits.has_quota:
+        counts = count_judged(member.pk)
+        most = min(OPEN, limits.pairs_left(counts.work_today + counts.held, counts.work + counts.held) or 0)
     values: dict[str, Any] = {"membership": member.pk, "minutes": minutes}
     for comparison_set in selectors.sets_at_work(member.collection).filter(people__gt=0):
-        if renewed >= OPEN:
+        if renewed >= most:
             return
         execute(EXPIRE, set=comparison_set.pk, membership=member.pk)
         values |= {"set": comparison_set.pk, "people": comparison_set.people, "seed": comparison_set.seed}
-        renewed += execute(CLAIM, **values, most=OPEN - renewed)
+        renewed += execute(CLAIM, **values, most=most - renewed)

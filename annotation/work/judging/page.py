@@ -207,7 +207,7 @@ def _build_figures(row: dict[str, Any], membership: Membership) -> QueueFigures:
         limits = WorkLimits.of(membership)
         if limits.has_quota:
             counts = count_judged(membership.pk)
-            count = min(count, limits.pairs_left(counts.today, counts.judged) or 0)
+            count = min(count, limits.pairs_left(counts.work_today, counts.work) or 0)
         # Emptied now and then, since a process serves thousands of people; a new count is one statement.
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()

@@ -65,8 +65,10 @@ class OnboardingStop:
     mark: int = 0
     guidelines: str = ""  # Before the first pair of practice.
     asked_at: datetime | None = None  # When they asked to take a failed test again.
-    today: int = 0  # Their judgments, where a limit of their work is reached.
+    # Their pairs and comparisons, where a limit of their work is reached, and those of them that are comparisons.
+    today: int = 0
     judged: int = 0
+    compared: int = 0
 
     @property
     def is_end(self) -> bool:
@@ -109,9 +111,12 @@ def _find_limit(membership: Membership) -> OnboardingStop | None:
     is_over = limits.is_over()
     if not limits.has_quota and not is_over:
         return None
-    today, judged, _held = count_judged(membership.pk)
-    reached = "deadline" if is_over else limits.find_reached(today, judged)
-    return OnboardingStop(reached, today=today, judged=judged) if reached else None
+    counts = count_judged(membership.pk)
+    reached = "deadline" if is_over else limits.find_reached(counts.work_today, counts.work)
+    if not reached:
+        return None
+    compared = counts.compared_today if reached == "daily_quota" else counts.compared
+    return OnboardingStop(reached, today=counts.work_today, judged=counts.work, compared=compared)
 
 
 def has_new_guidelines(membership: Membership) -> bool:

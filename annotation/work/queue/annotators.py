@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal, NamedTuple
 
-from django.db.models import Count, Q
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Role
+from annotation.models.comparisons import ComparisonLease
 from annotation.work.queue.check_scheduling import count_passed_checks, schedule_item
 from annotation.work.queue.statements import JUDGED
 from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
@@ -20,11 +22,26 @@ Reached = Literal["", "quota", "daily_quota"]
 
 
 class JudgedCounts(NamedTuple):
-    """Judgments of a member (`Assignment.judgments`) today in the site's time zone and in total, and the open pairs."""
+    """Judgments of a member (`Assignment.judgments`) today in the site's time zone and in total, and the open pairs.
+
+    `compared_today`, `compared`: the comparisons of two documents that they answered, which quotas count like pairs.
+    """
 
     today: int
     judged: int
     held: int
+    compared_today: int = 0
+    compared: int = 0
+
+    @property
+    def work_today(self) -> int:
+        """Return the pairs and comparisons of today."""
+        return self.today + self.compared_today
+
+    @property
+    def work(self) -> int:
+        """Return all pairs and comparisons."""
+        return self.judged + self.compared
 
 
 def count_judged(membership: int) -> JudgedCounts:
@@ -41,6 +58,16 @@ def judged_counts(of: str = "") -> dict[str, Any]:
     }
 
 
+def compared_counts() -> dict[str, Any]:
+    """Return annotations of memberships: the answered comparisons in total (`compared`) and today."""
+
+    def count(**conditions: Any) -> Coalesce:
+        leases = ComparisonLease.objects.filter(membership=OuterRef("pk"), is_open=False, **conditions).order_by()
+        return Coalesce(Subquery(leases.values("membership").annotate(n=Count("pk")).values("n")), 0)
+
+    return {"compared": count(), "compared_today": count(answered_at__gte=start_of_site_day())}
+
+
 def start_of_site_day() -> datetime:
     """Return when today began in the site's zone, by which counts of a day are the same for all who read them."""
     now = timezone.localtime(timezone=timezone.get_default_timezone())
@@ -49,7 +76,10 @@ def start_of_site_day() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class WorkLimits:
-    """The limits of a member's work: at most so many pairs in a day and in all, and the last day. None: no limit."""
+    """The limits of a member's work: at most so many pairs in a day and in all, and the last day. None: no limit.
+
+    A comparison counts as a pair.
+    """
 
     daily: int | None = None
     total: int | None = None
@@ -71,7 +101,7 @@ class WorkLimits:
         return self.last_day is not None and today > self.last_day
 
     def pairs_left(self, today: int, judged: int) -> int | None:
-        """Return how many more pairs the quotas allow after the judgments of today and in all; None: any number."""
+        """Return how many more pairs the quotas allow after the work of today and in all; None: any number."""
         quotas = ((self.daily, today), (self.total, judged))
         return min((max(0, quota - count) for quota, count in quotas if quota is not None), default=None)
 

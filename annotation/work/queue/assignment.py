@@ -23,7 +23,13 @@ from psycopg.rows import tuple_row
 from annotation.models import Assignment, new_token
 from annotation.work.queue import statements as sql
 from annotation.work.queue.aggregation import aggregate_judgments
-from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer, start_of_site_day, why_closed
+from annotation.work.queue.annotators import (
+    AnnotatorContext,
+    JudgedCounts,
+    SubmittedAnswer,
+    start_of_site_day,
+    why_closed,
+)
 from annotation.work.queue.check_scheduling import CHECK, SEPARATE
 from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
@@ -390,10 +396,9 @@ def pairs_left(db: psycopg.Connection[Any], annotator: AnnotatorContext) -> int 
         return 0
     if annotator.trial is not None or not limits.has_quota:
         return None
-    today, judged, held = fetch_tuples(
-        db, sql.JUDGED, {"membership": annotator.membership, "midnight": start_of_site_day()}
-    )[0]
-    return limits.pairs_left(today + held, judged + held)
+    row = fetch_tuples(db, sql.JUDGED, {"membership": annotator.membership, "midnight": start_of_site_day()})[0]
+    counts = JudgedCounts(*row)
+    return limits.pairs_left(counts.work_today + counts.held, counts.work + counts.held)
 
 
 def save_draft(

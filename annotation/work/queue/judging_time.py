@@ -26,20 +26,23 @@ class MonthOfWork:
     month: str
     judgments: int
     untimed: int  # Judgments without a time: they count with the collection's median.
-    hours: float | None  # Without pauses; None where no judgment of the collection has a time.
+    hours: float | None  # Without pauses; None where no judgment of the collection and no comparison has a time.
+    comparisons: int = 0  # Of two documents; their time is part of the hours.
 
 
 def months_of_work(collection: Collection) -> list[MonthOfWork]:
     """Return the work of each member by month in the site's time zone, newest first. Two statements.
 
-    Judgments are those that count as a person's (`Assignment.judgments`).
+    Judgments are those that count as a person's (`Assignment.judgments`). Judgments without a time count with the
+    collection's median, comparisons without one with the mean of the member's others in that month.
     """
     median = median_seconds(collection)
     months = []
-    for membership, name, month, judgments, timed, milliseconds in fetch_rows(
-        MONTHS, collection=collection.pk, zone=settings.TIME_ZONE
-    ):
+    rows = fetch_rows(MONTHS, collection=collection.pk, zone=settings.TIME_ZONE)
+    for membership, name, month, judgments, timed, milliseconds, comparisons, compared_timed, compared_seconds in rows:
         untimed = judgments - timed
-        hours = None if median is None else (milliseconds / 1000 + untimed * median) / 3600
-        months.append(MonthOfWork(membership, name, month, judgments, untimed, hours))
+        seconds = milliseconds / 1000 + untimed * (median or 0.0)
+        seconds += compared_seconds * (comparisons / compared_timed if compared_timed else 1)
+        hours = seconds / 3600 if median is not None or compared_timed else None
+        months.append(MonthOfWork(membership, name, month, judgments, untimed, hours, comparisons))
     return months

@@ -9,10 +9,14 @@ from django.utils import timezone
 from annotation.data.bulk.reassigning import may_get_pairs
 from annotation.home.overview.overview import own_work
 from annotation.models import Assignment, AuditEntry, Membership, Role
+from annotation.models.comparisons import Comparison
+from annotation.work.comparing import selectors
+from annotation.work.comparing import services as comparing
 from annotation.work.judging import submitting
 from annotation.work.queue import assignment
 from annotation.work.queue.annotators import WorkLimits
 from corpus.models import Collection, Judgment
+from tests.comparing_scene import answer, draw, make_relevant
 from tests.factories import client_of, make_document, make_item, make_member, make_pair, make_query
 from tests.queue_scene import claim, desk, submit
 
@@ -124,3 +128,25 @@ def test_the_admin_sets_sees_and_removes_limits(birds: Collection, alice: Member
     alice.refresh_from_db()
     assert (alice.daily_quota, alice.total_quota, alice.last_day) == (None, None, None)
     assert client_of(alice).post(address, values).status_code == 403
+
+
+def test_comparisons_count_in_a_quota_and_it_ends_both_kinds_of_work(alice: Membership, birds: Collection) -> None:
+    make_relevant(birds, documents=4)
+    draw(birds, people=1)
+    limit(alice, daily_quota=3)
+    client = client_of(alice)
+    comparing.claim(alice)
+    for view in selectors.open_comparisons(alice):
+        answer(alice, Comparison.objects.get(set__collection=birds, seq=view.seq), "left")
+    assert len(selectors.open_comparisons(alice)) == 1, "no more are assigned than the quota allows"
+    submit(alice, claim(alice), 1)
+    page = " ".join(client.get("/c/birds/judge/").text.split())
+    assert "You judged 3 of 3 pairs today. Thank you." in page and "2 of them are comparisons." in page
+    assert claim(alice) is None
+    home = " ".join(client.get("/c/birds/").text.split())
+    assert "<strong>1</strong><span> judged today, of 3 <br>" in home and "and 2 comparisons" in home
+    answer(alice, Comparison.objects.get(set__collection=birds, seq=3), "left")
+    assert client.get("/c/birds/compare/").status_code == 302, "what was open can be finished, and then the day ends"
+    limit(alice, daily_quota=None, last_day=timezone.localdate() - timedelta(days=1))
+    comparing.claim(alice)
+    assert not selectors.open_comparisons(alice)

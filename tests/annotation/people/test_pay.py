@@ -8,10 +8,13 @@ import pytest
 from django.test import Client
 
 from annotation.models import Assignment, Membership, Role
+from annotation.models.comparisons import Comparison
 from annotation.people.pay import list_pay
+from annotation.work.comparing import selectors, services
 from annotation.work.queue.judging_time import median_seconds
 from corpus.models import Collection, Item
 from tests.annotation.work.quality_control.test_care import gold
+from tests.comparing_scene import answer, draw, make_relevant
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 from tests.queue_scene import claim, flag, submit
 
@@ -51,7 +54,7 @@ def test_hours_are_measured_time_and_the_median_for_pairs_without_one(books: Col
     (row,) = list_pay(books)
     assert median_seconds(books) == 60
     assert (row.work.judgments, row.work.untimed, row.work.hours) == (7, 2, pytest.approx(480 / 3600))
-    assert row.pay == pytest.approx(4.0) and row.minutes == 8
+    assert row.pay == pytest.approx(4.0)
     Collection.objects.update(hourly_rate=None)
     books.refresh_from_db()
     assert list_pay(books)[0].pay is None
@@ -104,3 +107,32 @@ def test_the_table_and_the_file_say_the_same_and_no_cell_is_a_formula(
     assert (row["hours"], row["pairs"], row["usd_per_hour"], row["pay_usd"]) == ("1.000", "3", "30.0", "30.00")
     assert (row["gold_accuracy"], row["gold_pairs"]) == ("", "0")
     assert client_of(alice).get("/c/books/people/pay.csv").status_code == 403
+
+
+def test_comparisons_count_apart_from_pairs_with_their_own_time(
+    books: Collection, alice: Membership, charlie: Client
+) -> None:
+    """Alice answers three in 90 s each, one without a time; the fourth is undone: 3 x 90 s at 30 USD an hour."""
+    make_relevant(books, documents=4)
+    draw(books, people=1)
+    for seconds in (90, 90, None, 90):
+        services.claim(alice)
+        view = selectors.open_comparisons(alice)[0]
+        comparison = Comparison.objects.get(set__collection=books, seq=view.seq)
+        answer(alice, comparison, "left", **({} if seconds is None else {"seconds": seconds}))
+    services.undo(alice)
+    (row,) = list_pay(books)
+    assert (row.work.judgments, row.work.comparisons, row.work.hours) == (0, 3, pytest.approx(270 / 3600))
+    assert row.pay == pytest.approx(2.25)
+    page = " ".join(charlie.get("/c/books/people/pay/").text.split())
+    assert 'data-label="Comparisons">3</td>' in page and "4 min" in page and ">2.25</td>" in page
+    (line,) = csv.DictReader(StringIO(charlie.get("/c/books/people/pay.csv").text))
+    assert (line["pairs"], line["comparisons"], line["hours"], line["pay_usd"]) == ("0", "3", "0.075", "2.25")
+
+
+def test_below_a_minute_hours_are_seconds(books: Collection, alice: Membership, charlie: Client) -> None:
+    for _ in range(8):
+        make_item(make_pair(books), overlap=2)
+    judge(alice, 8, seconds=0.5)
+    page = " ".join(charlie.get("/c/books/people/pay/").text.split())
+    assert 'data-label="Hours"> 4 s</td>' in page and "0 min" not in page
