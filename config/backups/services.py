@@ -6,6 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 from actions.services import Actor, action
+from annotation.home.inbox.selectors import BACKUP_TASK
 from config.backup import write_backup
 from config.backups.selectors import CHECKSUM, BackupFile, backups_folder
 from jobs.background import enqueue
@@ -13,7 +14,7 @@ from jobs.leases import Lease
 from jobs.models import BackgroundJob
 from store.files import delete, hash_file, publish
 
-TASK = "config.tasks.back_up"
+TASK = BACKUP_TASK
 SITE = 0  # The subject of its jobs: the whole instance.
 
 

@@ -1,5 +1,7 @@
-"""Pushing an export or a model to a hub by huggingface_hub's upload of a folder."""
+"""Pushing an export or a model to a hub by huggingface_hub: its large files one after the other, then the commit."""
 
+from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,7 +23,6 @@ from training.models import Model
 
 # Files of an earlier push that a loader would mistake for part of this one; other files stay as they are.
 STALE_FILES = {"dataset": ["data/*.parquet", "qrels/*", "*.jsonl"], "model": ["*.safetensors*"]}
-HIDDEN = [".*", "**/.*"]
 TOKEN = "HF_TOKEN"  # Name of the environment variable.
 
 
@@ -61,15 +62,24 @@ def list_sizes(folder: Path) -> dict[str, int]:
 
 
 def push_folder(
-    collection: Collection, kind: str, number: int, repository: str, *, public: bool, by: User | None = None
+    collection: Collection,
+    kind: str,
+    number: int,
+    repository: str,
+    *,
+    public: bool,
+    by: User | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Push an export ("dataset") or a published "model"; a missing repository is created, private unless `public`.
+
+    `progress(done, total)` is called between the files with their bytes.
 
     Raises BadInput without a stored token and one in HF_TOKEN (the operator's own login is never used), if the hub
     refuses or cannot be reached, and for an existing public repository unless `public`.
     """
     import httpx2
-    from huggingface_hub import HfApi
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     stored = StoredKey.objects.filter(name=token_name(collection)).first()
@@ -78,19 +88,29 @@ def push_folder(
         raise BadInput(_("HF_TOKEN is not set: put a token of the hub that may write into this environment variable"))
     row = find_source(collection, kind, number)
     fetch(Path(row.folder))
+    sizes, done = list_sizes(Path(row.folder)), 0
     api, where = HfApi(token=token, library_name="quorum"), dict[str, Any](repo_id=repository, repo_type=kind)
     try:
         api.create_repo(**where, private=not public, exist_ok=True)
         # Checked only now, because `exist_ok` does not change an existing repository, which may be public.
         if not (public or api.repo_info(**where).private):
             raise BadInput(_("%(repository)s is public, and this was to stay private") % {"repository": repository})
-        commit = api.upload_folder(
-            **where,
-            folder_path=row.folder,
-            commit_message=f"Push {kind} {number} of {collection.name}",
-            ignore_patterns=HIDDEN,
-            delete_patterns=STALE_FILES[kind],
-        )
+        additions = []
+        for name, size in sizes.items():
+            progress(done, sum(sizes.values()))
+            addition = CommitOperationAdd(path_in_repo=name, path_or_fileobj=Path(row.folder) / name)
+            # One by one: `upload_folder` does not say how far it is. Small files go with the commit.
+            api.preupload_lfs_files(**where, additions=[addition], free_memory=False)
+            additions.append(addition)
+            done += size
+        progress(done, done)
+        deletions = [
+            CommitOperationDelete(path_in_repo=name)
+            for name in api.list_repo_files(**where)
+            if name not in sizes and any(fnmatch(name, pattern) for pattern in STALE_FILES[kind])
+        ]
+        message = f"Push {kind} {number} of {collection.name}"
+        commit = api.create_commit(**where, operations=[*additions, *deletions], commit_message=message)
     except (HfHubHTTPError, OfflineModeIsEnabled, httpx2.HTTPError, ValueError, RuntimeError) as error:
         reason = (getattr(error, "server_message", None) or str(error)).strip().partition("\n")[0][:300]
         words = {"hub": api.endpoint, "repository": repository, "reason": reason or "Unexpected error"}

@@ -59,7 +59,9 @@ def perform_push(push: HubPush, should_stop: Callable[[], bool]) -> None:
 
     def work(lease: Lease) -> None:
         by = User.objects.filter(username=push.made_by).first()
-        done = push_folder(push.collection, push.kind, push.number, push.repository, public=push.public, by=by)
+        done = push_folder(
+            push.collection, push.kind, push.number, push.repository, public=push.public, by=by, progress=lease.progress
+        )
         pushed["address"] = done["address"]
 
     perform(push, work, should_stop=should_stop, expected=QuorumError, last=lambda: pushed)

@@ -11,7 +11,9 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from annotation.home.inbox.selectors import list_ended
 from annotation.models import AuditEntry, User
 from config.backups import services
 from config.backups.selectors import backups_folder
@@ -84,6 +86,12 @@ def test_a_backup_that_fails_says_why_and_leaves_no_file(
     client.post(reverse("make_backup"))
     assert work().state == JobState.FAILED
     assert "pg_dump failed: no room" in client.get(reverse("backups")).content.decode()
+    birds, stones = make_collection("birds"), make_collection("stones")
+    (ended,) = list_ended(birds, olga, timezone.now())
+    assert (ended.failed, ended.sentence, ended.address) == (True, "The backup failed.", reverse("backups"))
+    assert not list_ended(birds, make_user("alice"), timezone.now()), "it concerns owners alone"
+    client.post(reverse("inbox_seen", args=["birds"]), {"until": ended.at.isoformat()})
+    assert not list_ended(stones, olga, timezone.now()), "cleared once, it is cleared everywhere"
     assert not list(backups_folder().iterdir())
 
 

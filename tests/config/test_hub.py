@@ -18,6 +18,7 @@ from annotation.home.inbox.selectors import list_ended
 from annotation.models import AuditEntry, Role, User
 from annotation.models.hub import HubPush
 from annotation.models.snapshots import Snapshot
+from config.hub.pushing import list_sizes, push_folder
 from config.hub.services import perform_push
 from corpus.models import Collection
 from jobs.leases import claim
@@ -100,6 +101,13 @@ def test_a_model_is_pushed_with_all_its_files(hub: HubServer, books: Collection,
     assert code == 0 and told["public"]
     files = hub.repositories["models/team/model"].files()
     assert set(files) == {".gitattributes", "README.md", "reranker.json", "config.json", "model.safetensors"}
+
+
+def test_a_push_says_how_many_bytes_are_done(hub: HubServer, books: Collection) -> None:
+    made = make_export(books)
+    sizes, steps = list(list_sizes(Path(made.folder)).values()), list[tuple[int, int]]()
+    push_folder(books, "dataset", made.number, "team/books", public=False, progress=lambda *step: steps.append(step))
+    assert steps == [(sum(sizes[:place]), sum(sizes)) for place in range(len(sizes) + 1)]
 
 
 def test_private_data_never_goes_to_a_repository_that_everybody_reads(hub: HubServer, books: Collection) -> None:

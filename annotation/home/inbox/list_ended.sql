@@ -18,6 +18,13 @@ SELECT kind, number, failed, ended_at FROM (
     SELECT 'push-' || kind, number, state = 'failed', ended_at FROM annotation_hubpush
     WHERE collection_id = :collection AND state IN ('ready', 'failed')
     UNION ALL
+    -- The last backup of the site, if it failed, for owners: cleared in one collection, it is cleared in all.
+    SELECT 'backup', 0, true, ended_at FROM (
+        SELECT state, ended_at FROM jobs_backgroundjob WHERE kind = :backup_task ORDER BY id DESC LIMIT 1) backup
+    WHERE state = 'failed' AND ended_at > coalesce((
+            SELECT max(seen_at) FROM annotation_inboxreader WHERE user_id = :reader), '-infinity')
+        AND EXISTS (SELECT FROM annotation_user WHERE id = :reader AND is_owner)
+    UNION ALL
     SELECT 'comparing', number, state = 'failed', ended_at FROM annotation_comparisonjudging
     WHERE collection_id = :collection AND state IN ('ready', 'failed')
     UNION ALL

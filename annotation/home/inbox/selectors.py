@@ -17,6 +17,7 @@ from store.sql import fetch_rows, read_sql
 
 KEPT = timedelta(days=14)  # What ended earlier is no news.
 MOST_ENDED = 20
+BACKUP_TASK = "config.tasks.back_up"
 LIST_ENDED = read_sql(__file__, "list_ended")
 # By kind and whether it failed.
 SENTENCES = {
@@ -32,6 +33,7 @@ SENTENCES = {
     ("push-dataset", True): _("The push of export %(number)s to the hub failed."),
     ("push-model", False): _("Model %(number)s was pushed to the hub."),
     ("push-model", True): _("The push of model %(number)s to the hub failed."),
+    ("backup", True): _("The backup failed."),
     ("comparing", False): _("Comparisons by judges %(number)s are finished."),
     ("comparing", True): _("Comparisons by judges %(number)s failed."),
     ("gate", True): _("Gate %(number)s failed."),
@@ -113,6 +115,7 @@ def list_ended(collection: Collection, user: User, at: datetime) -> list[EndedWo
         after=at - KEPT,
         most=MOST_ENDED,
         export_task=EXPORT_TASK,
+        backup_task=BACKUP_TASK,
     )
     return [
         EndedWork(kind, number, failed, ended_at, _address_of(collection, kind=kind, number=number))
@@ -123,6 +126,8 @@ def list_ended(collection: Collection, user: User, at: datetime) -> list[EndedWo
 def _address_of(collection: Collection, *, kind: str, number: int) -> str:
     if kind in PAGES:
         return reverse(PAGES[kind], args=[collection.name, number])
+    if kind == "backup":
+        return reverse("backups")
     if kind == "export":
         return reverse("exports", args=[collection.name]) + "#snapshots"
     return reverse("campaigns", args=[collection.name])
