@@ -23,6 +23,7 @@ from django.core.validators import (
     MinValueValidator,
     ProhibitNullCharactersValidator,
 )
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -299,6 +300,9 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
         return forms.MultipleChoiceField(choices=allowed, widget=forms.CheckboxSelectMultiple, **common)
     if allowed or choices is not None:
         blank = [("", "")] if may_be_empty and not any(value == "" for value, _title in allowed) else []
+        if not blank:
+            # What an empty option means is said by the choice itself, or there is none.
+            common["help_text"] = str(words.help).partition(_("Empty:"))[0].strip()
         return forms.ChoiceField(choices=[*blank, *allowed], **common)
     if kind is bool and may_be_empty:
         yes_or_no = forms.NullBooleanField(**common)

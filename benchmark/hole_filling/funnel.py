@@ -14,6 +14,7 @@ from store.sql import fetch_rows, read_sql
 COUNTS = read_sql(__file__, "count_funnel")
 LABELS = read_sql(__file__, "read_labels")
 # Of COUNTS; `n` is the number of pairs that have the same values in all other columns.
+DERIVED = {"is_done", "left_out"}  # Of the document of a funnel.
 COLUMNS = ("state", "agreed", "people", "relevant", "dropped", "n")
 
 
@@ -21,7 +22,7 @@ COLUMNS = ("state", "agreed", "people", "relevant", "dropped", "n")
 class Funnel:
     """Numbers of pairs by step.
 
-    pool = judged + candidates; candidates = known + asked; each asked pair is resolved by judges or
+    pool = judged + candidates + left_out; candidates = known + asked; each asked pair is resolved by judges or
     people, failed, pending, or waiting for people.
     """
 
@@ -48,9 +49,14 @@ class Funnel:
         return self.settled == self.candidates
 
     @property
+    def left_out(self) -> int:
+        """Return the unjudged pairs of the pool of which nobody is asked: changed texts, or not among the first."""
+        return self.pool - self.judged - self.candidates
+
+    @property
     def document(self) -> dict[str, Any]:
         """The JSON that `Filling.funnel` stores."""
-        return {**asdict(self), "is_done": self.is_done}
+        return {**asdict(self), "is_done": self.is_done, "left_out": self.left_out}
 
     @classmethod
     def begun(cls, pool: int, judged: int, candidates: int, people_labelled: int) -> "Funnel":
@@ -71,7 +77,7 @@ class Funnel:
     @classmethod
     def of(cls, filling: Filling) -> "Funnel":
         """Return the funnel that a filling stored last."""
-        return cls(**{key: value for key, value in filling.funnel.items() if key != "is_done"})
+        return cls(**{key: value for key, value in filling.funnel.items() if key not in DERIVED})
 
 
 def compute_funnel(filling: Filling) -> Funnel:

@@ -93,6 +93,7 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
         Node("pool", _("in the pool"), count["pool"], 0),
         Node("judged", _("already judged"), count["judged"], 1, "quiet"),
         Node("known", _("already labelled"), count["known"], 1, "quiet"),
+        Node("left_out", _("left out"), count["left_out"], 1, "quiet"),
         Node("asked", _("unjudged"), count["asked"], 1, "plain"),
         Node("filtered", _("dropped by the filter"), count["filtered"], 2, "quiet"),
         Node("labelled", _("labelled by judges"), count["labelled"], 2, "data"),
@@ -102,7 +103,7 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
         Node("settled", _("completed by people"), count["settled"], 3, "data"),
         Node("open", _("waiting for people"), count["open"], 3, "warn"),
     ]
-    links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
+    links = [Link("pool", key, count[key]) for key in ("judged", "known", "left_out", "asked")]
     links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
     links += [Link("people", key, count[key]) for key in ("settled", "open")]
     if number := number_of(filling.campaign):
@@ -119,7 +120,7 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
         "runs": filling.runs.order_by("name"),
         "funnel": funnel,
         "asked": describe_judges(filling),
-        "steps": funnel_steps(funnel),
+        "steps": funnel_steps(funnel, of_first=bool(filling.options.get("first"))),
         "chart": chart,
         "unattended": chosen.is_unattended(filling),
     }
@@ -173,8 +174,9 @@ def describe_judges(filling: Filling) -> dict[str, Any]:
     return {**description, "policy": campaign.get_policy_display(), "panel": campaign.panel, **role_names}
 
 
-def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
-    """Return the outcome of the pool by step: (step, count, remark)."""
+def funnel_steps(funnel: dict[str, Any], *, of_first: bool = False) -> list[tuple[str, int, str]]:
+    """Return the outcome of the pool by step: (step, count, remark). `of_first`: of the most informative pairs only."""
+    changed = _("the query or document was changed or removed after the run was made")
     rounds = [
         (
             _("the debate agreed in round %(round)s") % {"round": round_counts["round"]},
@@ -192,6 +194,7 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
         (_("already judged"), funnel["judged"], _("in the starting qrels")),
         (_("already labelled by people"), funnel["known"], _("labels are reused")),
         (_("unjudged"), funnel["asked"], ""),
+        (_("left out"), funnel["left_out"], _("not among the most informative pairs") if of_first else changed),
         (_("excluded by the filter"), funnel["filtered"], _("all three judges said not relevant")),
         *rounds,
         (_("labelled by judges"), funnel["labelled"], ""),

@@ -80,7 +80,17 @@ def list_files(row: FileImport) -> list[dict[str, Any]]:
             choices.insert(0, ("", _("Choose …")))
         columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
         entry = {"number": number, "file": file, "kind": kind, "choices": [*choices, ("skip", _("Leave out"))]}
-        files.append({**entry, "columns": columns, "unused": list(holds.unused.items()), "problem": holds.problem})
+        # Metadata of rows that are pairs belongs to no text: the list of fields must not say that it is kept.
+        unread = {name for name in holds.unused if file.is_table}
+        files.append(
+            {
+                **entry,
+                "columns": columns,
+                "unused": list(holds.unused.items()),
+                "unread": unread,
+                "problem": holds.problem,
+            }
+        )
     return files
 
 

@@ -49,17 +49,21 @@ class WriteForm(forms.Form):
 
 
 def _describe_panel(name: str, panel: Panel) -> str:
-    """Return a panel's name with the numbers of its debaters, if it has any, and of its judges."""
+    """Return a panel's name with the numbers of its debaters, if any, and of its judges; the site's default is named.
+
+    Whoever adds the first model to a site, in any collection, makes it the default of all.
+    """
     judges = len(panel.ensemble)
     counts = {"row": name, "debate": len(panel.debate), "ensemble": judges}
-    if not panel.debate:
-        return ngettext("%(row)s (%(ensemble)s judge)", "%(row)s (%(ensemble)s judges)", judges) % counts
-    words = ngettext(
-        "%(row)s (%(debate)s debaters, %(ensemble)s judge)",
-        "%(row)s (%(debate)s debaters, %(ensemble)s judges)",
-        judges,
-    )
-    return words % counts
+    words = ngettext("%(row)s (%(ensemble)s judge)", "%(row)s (%(ensemble)s judges)", judges)
+    if panel.debate:
+        words = ngettext(
+            "%(row)s (%(debate)s debaters, %(ensemble)s judge)",
+            "%(row)s (%(debate)s debaters, %(ensemble)s judges)",
+            judges,
+        )
+    title = words % counts
+    return _("%(panel)s · default of this site") % {"panel": title} if panel.is_default else title
 
 
 class StartForm(ActionForm):
