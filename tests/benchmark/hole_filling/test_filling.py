@@ -15,6 +15,7 @@ from annotation.work.queue.annotators import AnnotatorContext
 from benchmark.hole_filling import planning, services, stages
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.options import FillingOptions
+from benchmark.hole_filling.selectors import filling_page
 from benchmark.hole_filling.services import advance_due, informative_pairs, prepare_filling
 from benchmark.measures.pooling import pool_rankings
 from benchmark.models import Filling, Qrels, Run
@@ -406,6 +407,10 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
     wanted = informative_pairs(books, runs, before, 3)
     sent = start_filling(collection=books, runs=runs, qrels=before.number, depth=3, first=3, policy="people")
     assert (len(sent.pairs), sent.depth, sent.state) == (3, 3, "people")
+    counts = {name: sent.funnel[name] for name in ("pool", "judged", "left_out", "asked")}
+    assert counts == {"pool": 8, "judged": 3, "left_out": 2, "asked": 3}, "the pool is the sum of its parts"
+    steps = {step: (count, remark) for step, count, remark in filling_page(sent)[0]["steps"]}
+    assert steps["left out"] == (2, "not among the most informative pairs")
     Collection.objects.filter(pk=books.pk).update(order="random")
     reprioritise_tasks(Collection.objects.get(pk=books.pk))
     lent = judge_all(alice)
