@@ -12,7 +12,7 @@ from annotation.people.accounts.members import add_member
 from tests.admin_site import judged_collection
 from tests.factories import make_collection, make_member, make_user
 from tests.site.test_permissions import ROLE, World
-from tests.stages import first_quick
+from tests.stages import first_quick, first_slow
 
 pytestmark = pytest.mark.django_db
 
@@ -76,8 +76,7 @@ def test_no_link_of_an_empty_collection_leads_nowhere(role: str) -> None:
     assert "account" in seen
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("who", ["annotator", "adjudicator", "admin", "owner", "outsider"])
+@pytest.mark.parametrize("who", first_slow(["owner", "annotator", "adjudicator", "admin", "outsider"], 2))
 def test_no_link_of_a_full_collection_leads_nowhere(who: str) -> None:
     world = World()
     books = judged_collection()

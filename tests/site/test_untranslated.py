@@ -21,6 +21,7 @@ from tests.admin_site import judged_collection
 from tests.benchmark_scene import SYSTEMS, whole_scene
 from tests.site.test_permissions import World, routes
 from tests.site.untranslated import texts_with
+from tests.stages import first_slow
 
 pytestmark = pytest.mark.django_db
 
@@ -96,8 +97,7 @@ def left_in_english(response: HttpResponse, known: re.Pattern[str] = KNOWN) -> l
     return texts_with(response.content.decode(), "zh", known)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("who", ["adjudicator", "owner", "visitor", "annotator"])
+@pytest.mark.parametrize("who", first_slow(["owner", "annotator", "adjudicator", "visitor"], 2))
 def test_no_page_shows_an_untranslated_string(world: World, who: str) -> None:
     client = Client(headers={"accept-language": "zh-CN"})
     if who != "visitor":
