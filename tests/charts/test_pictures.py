@@ -1,4 +1,4 @@
-"""Makes the README's pictures, and holds them to their size: `QUORUM_PICTURES=docs/screenshots pytest --slow` here."""
+"""Makes the README's pictures, and holds them to their size: `QUORUM_PICTURES=docs/screenshots pytest --weekly=all`."""
 
 import json
 import os
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tests.plugin_browser import NewPage
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.weekly, pytest.mark.django_db(transaction=True)]
 MOST_BYTES = 240_000
 LIGHT = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "light", "reduced_motion": "reduce"}
 DARK = {**LIGHT, "color_scheme": "dark"}

@@ -23,7 +23,7 @@ from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes
 
 __all__ = ["folder", "worker"]
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.weekly, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.speed import slowness
 SYSTEMS, QUERIES = 25, 3_657
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.django_db
 def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
     large = large_report(SYSTEMS, QUERIES)

@@ -252,7 +252,7 @@ def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.Captur
     assert "two: log odds" in page
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> None:
     """A fifth of the size that tools/bench/report_s.py measures."""
     large = large_report(25, 730, documents=5_000)

@@ -5,7 +5,7 @@ import pytest
 from tools.bench import search_run
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.django_db(transaction=True)
 def test_a_run_takes_at_most_two_and_a_half_times_as_long(
     instance: dict[str, str], monkeypatch: pytest.MonkeyPatch

@@ -437,7 +437,7 @@ print(rows, peak_megabytes() - before)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("form", ["parquet", "json", "xlsx"])
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path, form: str) -> None:
     path, count = tmp_path / f"x.{form}", 20_000 if form == "xlsx" else 200_000

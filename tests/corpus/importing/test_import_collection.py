@@ -254,7 +254,7 @@ print(report["documents"], report["judgments"], peak_megabytes())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_million_documents_arrive_within_300_mb(instance, tmp_path):
     corpus, queries, qrels = (tmp_path / name for name in ("corpus", "queries", "qrels"))
     with corpus.open("w") as out:

@@ -57,7 +57,7 @@ def count(client: Client) -> int:
     return int(re.search(r'data-count="(\d+)"', client.get("/c/books/inbox/").text)[1])
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_provider_that_dies_is_in_the_inbox_and_goes_once_it_answers_again(
     worker: Any, own_models: tuple[Any, LocalModels]
 ) -> None:

@@ -20,7 +20,6 @@ from django.contrib.auth.hashers import make_password
 
 from tests.instances import Instance
 from tests.speed import slowness
-from tests.stages import first_slow
 
 PEOPLE, IN_S, PAGE_S = 40, 10.0, 1.0
 PASSWORD = "nine o'clock sharp"
@@ -126,7 +125,8 @@ def address(site: tuple[Instance, str]) -> str:
     return address
 
 
-@pytest.mark.parametrize("count", first_slow([PEOPLE, 32]))
+@pytest.mark.weekly
+@pytest.mark.parametrize("count", [PEOPLE, 32])
 def test_a_class_signs_in_beside_a_load_that_keeps_all_cores_busy(address: str, count: int) -> None:
     before = slowness()
     with busy_cores():

@@ -14,7 +14,7 @@ from tests.factories import make_member
 from tests.large_report import large_report
 from tests.speed import slowness
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db]
+pytestmark = [pytest.mark.weekly, pytest.mark.django_db]
 MOST_MS = 300
 TIMES = 3
 
