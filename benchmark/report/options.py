@@ -35,7 +35,7 @@ class ReportOptions(Options):
     )
     weights: Weights = option(
         _("Means over queries"),
-        _("For a sample drawn in proportion to the counts (pptss), the plain mean represents the traffic."),
+        _("For a pptss sample, the plain mean represents the traffic, but the busiest queries too little."),
         default="plain",
         choices=WEIGHTS,
     )

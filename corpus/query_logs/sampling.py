@@ -32,14 +32,8 @@ def _draw_by_size(counts: Ints, size: int, random: np.random.Generator) -> Ints:
     of counts; queries for which that is 1 or more are all taken, and the others share the rest (Särndal, Swensson and
     Wretman 1992, section 3.6.2).
     """
-    is_certain = np.zeros(len(counts), dtype=np.bool_)
-    while True:
-        left, total = size - int(is_certain.sum()), int(counts[~is_certain].sum())
-        # Whole numbers throughout, so that no rounding draws a query twice.
-        more = ~is_certain & (counts * left >= total)
-        if not left or not more.any():
-            break
-        is_certain |= more
+    is_certain = find_certain(counts, size)
+    left, total = size - int(is_certain.sum()), int(counts[~is_certain].sum())
     if not left:
         return np.flatnonzero(is_certain)
     order = random.permutation(np.flatnonzero(~is_certain))
@@ -48,6 +42,20 @@ def _draw_by_size(counts: Ints, size: int, random: np.random.Generator) -> Ints:
     ticks = np.array([(start + step * total) // left for step in range(left)], dtype=np.int64)
     drawn = order[np.searchsorted(np.cumsum(counts[order]), ticks, side="right")]
     return np.concatenate([np.flatnonzero(is_certain), drawn])
+
+
+def find_certain(counts: Ints, size: int) -> NDArray[np.bool_]:
+    """Return which queries a sample in proportion to the counts takes for certain: they alone count too little in a
+    plain mean of the sample, 1 / `size` each in place of their share of the traffic.
+    """
+    is_certain = np.zeros(len(counts), dtype=np.bool_)
+    while True:
+        left, total = size - int(is_certain.sum()), int(counts[~is_certain].sum())
+        # Whole numbers throughout, so that no rounding draws a query twice.
+        more = ~is_certain & (counts * left >= total)
+        if not left or not more.any():
+            return is_certain
+        is_certain |= more
 
 
 def strata_of(counts: Ints) -> Ints:

@@ -18,7 +18,7 @@ from corpus.importing.table_records import TextRecord, content_hash
 from corpus.models import Collection, Query
 from corpus.query_logs.options import QueryLogOptions
 from corpus.query_logs.reading import LogQuery, QueryLog, id_of, read_log
-from corpus.query_logs.sampling import STRATA, draw_sample, strata_of
+from corpus.query_logs.sampling import STRATA, draw_sample, find_certain, strata_of
 from store.sql import execute
 
 RENEW = """
@@ -80,6 +80,11 @@ def import_queries(
         texts.move_in(collection, Query, source, records, update=False, left_out=LeftOut(), progress=progress)
     table_statistics.renew_statistics(len(new) + renewed, Query)
     sampled_traffic = sum(query.times for query in drawn)
+    certain = {"queries": 0, "traffic": 0}
+    if options.by == "pptss" and options.sample is not None:
+        times = np.array([query.times for query in log.queries], dtype=np.int64)
+        is_certain = find_certain(times, options.sample)
+        certain = {"queries": int(is_certain.sum()), "traffic": int(times[is_certain].sum())}
     report = {
         "collection": collection.name,
         "file": source.name.rpartition("/")[2],
@@ -95,6 +100,7 @@ def import_queries(
         "sampled_traffic": sampled_traffic,
         "share": sampled_traffic / log.traffic,
         "strata": strata,
+        "certain": certain,
         "new": len(new),
         "renewed": renewed,
         "queries": current.count(),

@@ -57,6 +57,12 @@ def summarise_log(report: Mapping[str, Any]) -> Iterator[str]:
         yield "Drawn: " + ", ".join(
             f"{part['sampled']:,} of {part['queries']:,} of the {name}" for name, part in strata.items()
         )
+    if queries := report["certain"]["queries"]:
+        traffic, mean = report["certain"]["traffic"] / report["traffic"], queries / report["sampled"]
+        yield (
+            f"Drawn for certain: {queries:,} queries with {traffic:.1%} of the traffic; in a plain mean of the sample "
+            f"they count {mean:.1%}"
+        )
     yield f"New: {n['new']} queries, with ids made from their words; counts renewed: {n['renewed']}; now {n['queries']}"
     notes = {
         f"Skipped: {n['empty']} lines without a query, {n['unasked']} with a count of 0.": report["empty"]

@@ -103,6 +103,19 @@ def test_strata_and_what_was_skipped_are_printed(log: Path) -> None:
     assert "of the head" in finished.out
 
 
+def test_queries_that_are_drawn_for_certain_are_named_for_they_count_too_little(log: Path) -> None:
+    """Of all searches 20 queries are drawn: five have at least a place's share of what is left."""
+    said = call("import_queries", "shop", log, "--sample", 20, "--by", "pptss", "--json")
+    certain = said.json["certain"]
+    assert certain == {"queries": 5, "traffic": 1000 + 500 + 333 + 250 + 200}
+    share = certain["traffic"] / said.json["traffic"]
+    line = (
+        f"Drawn for certain: 5 queries with {share:.1%} of the traffic; in a plain mean of the sample they count 25.0%"
+    )
+    assert line in said.err
+    assert call("import_queries", "hats", log, "--sample", 20, "--json").json["certain"] == {"queries": 0, "traffic": 0}
+
+
 def test_a_log_comes_in_by_the_page(client: Client) -> None:
     """A bad log leaves the form with its sentence; a good one adds its queries and says how many."""
     shop = factories.make_collection(name="shop")
