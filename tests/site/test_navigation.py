@@ -18,6 +18,7 @@ from corpus.models import Collection
 from tests.factories import client_of, make_collection, make_member, make_user
 from tests.site.test_links import follow
 from tests.site.test_permissions import World, routes
+from tests.stages import first_slow
 
 pytestmark = pytest.mark.django_db
 LAB_TABS = [tab for _title, tabs in LAB for tab in tabs]
@@ -143,8 +144,7 @@ def names_of_lab(world: World) -> set[str]:
     return {name for name, tab in tabs.items() if tab is LAB_TAB or tab in LAB_TABS}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("who", ["admin", "adjudicator", "owner"])
+@pytest.mark.parametrize("who", first_slow(["admin", "adjudicator", "owner"]))
 def test_links_lead_to_the_lab_only_where_it_is_on(who: str) -> None:
     """Followed from every page that can be reached, on a collection with one of everything."""
     world = World()
