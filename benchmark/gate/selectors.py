@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from benchmark.gate.summary import describe_basis, explain_verdict, measures_in_order, verdict_title
+from benchmark.gate.summary import depends_on_judging, describe_basis, explain_verdict, measures_in_order, verdict_title
 from benchmark.models import Gate
 from benchmark.report.systems import chosen
 from charts import Chart, IntervalSpan, draw_intervals
@@ -40,10 +40,12 @@ def gate_document(gate: Gate) -> dict[str, Any]:
 def gate_form(collection: Collection) -> dict[str, Any]:
     """Return what the form of a verdict offers: the newest run beside the one that was measured before it."""
     runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
-    newest = [run.name for run in sorted(runs, key=lambda run: run.pk, reverse=True)]
+    newest = sorted(runs, key=lambda run: run.pk, reverse=True)[:2]
     names = [(run.name, run.name) for run in runs]
     versions = [(version.number, chosen.version_title(version)) for version in chosen.versions_of(collection)]
-    initial = dict(zip(("run", "against"), newest, strict=False))
+    initial = dict(zip(("run", "against"), [run.name for run in newest], strict=False))
+    # A depth at which both can be measured.
+    initial["measures"] = f"nDCG@{chosen.common_depth(newest)}"
     choices: dict[str, Any] = {"run": names, "against": names, "qrels": [("", _("the newest")), *versions]}
     return {"choices": choices, "initial": initial}
 
@@ -112,9 +114,14 @@ def draw_verdict(gate: Gate) -> Chart:
             spans.append(IntervalSpan(label, outcome["change"], outcome["lowest"], outcome["highest"], is_open))
     drop = gate.options["max_drop"]
     summary = _(
-        "Dot: the change of the mean. Bar: its interval, with unjudged documents as not relevant, and over all ways to "
-        "judge them. Line: the limit, %(limit)s; above it passes, below it fails."
-    ) % {"limit": f"{0 - drop:g}".replace("-", "−")}
+        "Dot: the change of the mean. Bar: its interval. Line: the limit, %(limit)s; above it passes, below it fails."
+    )
+    if depends_on_judging(gate.result["measures"].values()):
+        summary = _(
+            "Dot: the change of the mean. Bar: its interval, with unjudged documents as not relevant, and over all "
+            "ways to judge them. Line: the limit, %(limit)s; above it passes, below it fails."
+        )
+    summary %= {"limit": f"{0 - drop:g}".replace("-", "−")}
     values = {"run": gate.run.name, "against": gate.against.name}
     return draw_intervals(
         "gate",

@@ -34,13 +34,13 @@ def explain_verdict(result: Document) -> str:
     """Return the reason of a verdict in a sentence or two, in the reader's language."""
     measures = measures_in_order(result)
     if result["verdict"] == PASS:
-        if not _depends_on_judging(measures.values()):
+        if not depends_on_judging(measures.values()):
             return _("Every interval is above the limit.")
         return _("Every interval is above the limit, however the unjudged documents are judged.")
     if result["verdict"] == FAIL:
         below = {name: outcome for name, outcome in measures.items() if outcome["verdict"] == FAIL}
         message = _("The interval of %(measures)s is below the limit, however the unjudged documents are judged.")
-        if not _depends_on_judging(below.values()):
+        if not depends_on_judging(below.values()):
             message = _("The interval of %(measures)s is below the limit.")
         return message % {"measures": ", ".join(below)}
     sentences = []
@@ -48,7 +48,7 @@ def explain_verdict(result: Document) -> str:
         message = _(
             "Too few queries for %(measures)s: the interval contains the limit, and no judging would decide it."
         )
-        if not _depends_on_judging(few.values()):
+        if not depends_on_judging(few.values()):
             message = _("Too few queries for %(measures)s: the interval contains the limit.")
         sentences.append(message % {"measures": ", ".join(few)})
     if result["cause"] == UNJUDGED:
@@ -62,7 +62,7 @@ def explain_verdict(result: Document) -> str:
     return " ".join(sentences)
 
 
-def _depends_on_judging(outcomes: Iterable[Document]) -> bool:
+def depends_on_judging(outcomes: Iterable[Document]) -> bool:
     """Return whether judging what is unjudged could move any of these changes."""
     return any(outcome["least"] != outcome["most"] for outcome in outcomes)
 

@@ -130,3 +130,14 @@ def test_the_operation_tells_a_verdict_has_what_decides_judged_and_lists(call: A
         refused = call(charlie.user, "POST", path, {**body, **wrong})
         assert refused.status_code == 422 and [row["option"] for row in refused.json()["errors"]] == [option]
     assert Gate.objects.count() == 2
+
+
+def test_the_form_begins_with_a_depth_that_both_runs_have(charlie: Membership) -> None:
+    # The runs return three documents for a query.
+    assert 'value="nDCG@3"' in client_of(charlie).get(HOME).text
+
+
+def test_the_picture_speaks_of_unjudged_documents_only_where_there_are_bars_of_them(charlie: Membership) -> None:
+    pages = {run: decide(charlie.collection, run).number for run in ("same", "open")}
+    texts = {run: client_of(charlie).get(f"{HOME}{number}/").text for run, number in pages.items()}
+    assert "over all ways to judge them" in texts["open"] and "over all ways to judge them" not in texts["same"]
