@@ -16,7 +16,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHORT = {"max_output_tokens": 192}
 
 
-@pytest.mark.weekly
 def test_an_agent_answers_one_question(llama_server: RealServer, worker: object) -> None:
     make_pairs()
     configure(llama_server, {"agent": SHORT})
@@ -27,7 +26,6 @@ def test_an_agent_answers_one_question(llama_server: RealServer, worker: object)
     assert len({row.query for row, _answer in rows}) == 1
 
 
-@pytest.mark.weekly
 def test_a_query_is_synthesised_or_it_is_said_at_which_step_it_was_dropped(
     llama_server: RealServer, worker: object, tmp_path: Path
 ) -> None:

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHORT = {"max_output_tokens": 128}
 
 
-@pytest.mark.weekly
 def test_a_debate_marks_quotes_that_are_not_in_the_document(llama_server: RealServer, worker: object) -> None:
     make_pairs()
     configure(llama_server, {name: SHORT for name in "abc"}, debate=["a", "b"], adjudicator="c")

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHORT = {"max_output_tokens": 128}
 
 
-@pytest.mark.weekly
 def test_evidence_is_written_of_each_pair_or_it_is_said_why_not(llama_server: RealServer, worker: object) -> None:
     make_pairs()
     for pair in Pair.objects.all():

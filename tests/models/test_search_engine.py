@@ -65,7 +65,6 @@ def expected_hits(query: str, depth: int) -> list[str]:
     return hits[:depth]
 
 
-@pytest.mark.weekly
 @pytest.mark.django_db
 def test_a_run_of_20_queries_from_1000_documents(chroma_server: str, settings: Any) -> None:
     settings.SEARCH_HOSTS = frozenset({chroma_server.removeprefix("http://")})

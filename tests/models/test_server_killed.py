@@ -20,7 +20,6 @@ from tests.models.judging import PAIRS, check_pairs, check_rows, configure, make
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.weekly
 def test_a_campaign_outlives_its_model_server(llama_server: RealServer, instance: dict[str, str]) -> None:
     collection = make_pairs()
     configure(llama_server, {"judge": {"prompt": "verdict-only"}})
