@@ -11,7 +11,7 @@ from benchmark.hole_filling.options import FillingPolicy
 from benchmark.models import Run
 from benchmark.qrels import versions
 from benchmark.report import leaderboard
-from benchmark.report.naming import label_in
+from benchmark.report.naming import describe_outdated, label_in
 from benchmark.report.systems import chosen
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE, source_line
@@ -42,6 +42,7 @@ def history_page(collection: Collection, endpoint: str, weights: str = "") -> tu
     stored = state.stored if state.stored and state.stored.result["judged"]["after"] else None
     board = leaderboard.build_leaderboard(stored, MEASURE, "") if stored else {"rows": []}
     values = {row["run"]: row for row in board["rows"]}
+    own = {run.pk for run in runs}
     rows: list[dict[str, Any]] = [
         {"run": run, "values": values.get(run.pk), "notes": describe_answers(run)} for run in runs
     ]
@@ -63,6 +64,9 @@ def history_page(collection: Collection, endpoint: str, weights: str = "") -> tu
         "label": label,
         "board": board,
         "report": stored and stored.report,
+        "outdated_words": describe_outdated(
+            system for system in (stored.result["systems"] if stored else ()) if system["run"] in own
+        ),
         "newest": ready[0] if ready else None,
         "comparison": compare_newest(stored, [run for run in ready if run.pk in values]),
         "chart": chart,

@@ -8,8 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from actions.services import Actor, action
-from benchmark.bounds.bounds import Integers
-from benchmark.bounds.differences import NO_DOCUMENTS, BoundedMeasure, Differences, compare_rankings, read_measures
+from benchmark.bounds.differences import BoundedMeasure, Differences, compare_rankings, read_measures
 from benchmark.gate.options import GateOptions
 from benchmark.gate.summary import build_result
 from benchmark.gate.verdict import GateVerdict, tell_verdict
@@ -18,17 +17,16 @@ from benchmark.hole_filling import services as hole_filling
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.hole_filling.options import FillingOptions
 from benchmark.hole_filling.stages import advance_filling, filled_rows
-from benchmark.measures.pooling import Judged
 from benchmark.models import Filling, Gate, Qrels, Run
 from benchmark.qrels import versions
-from benchmark.report.inputs import load_judgments
+from benchmark.report.inputs import count_outdated, load_judgments
 from benchmark.report.reports import SEED
 from benchmark.report.weighting import COUNTS, counts_of, no_counts
 from benchmark.runs import rankings
 from benchmark.runs.builders import ready_run
 from benchmark.significance.query_weights import weights_by_count
 from corpus.errors import BadInput, BadOption
-from corpus.models import Collection, Document, Query
+from corpus.models import Collection, Query
 from judges.campaigns.estimates import Estimate
 
 
@@ -165,7 +163,8 @@ def _measure(
     """Compare the runs by the queries of a version; return the verdict, and the document of it without a number."""
     judged = load_judgments(version)
     depths = [measure.k for measure in measures.values()]
-    loaded = rankings.load([run.pk for run in runs], None if None in depths else max(filter(None, depths)))
+    deepest = None if None in depths else max(filter(None, depths))
+    loaded = rankings.load([run.pk for run in runs], deepest)
     new, old = (loaded[run.pk] for run in runs)
     # Before anything is judged, the gate says how many pairs decide, as bounds of an unjudged pool do in a report.
     queries = sorted(judged or new.keys() | old.keys())
@@ -186,6 +185,7 @@ def _measure(
         seed=SEED,
     )
     longest = max((len(documents) for ranking in (new, old) for documents in ranking.values()), default=0)
+    outdated = count_outdated(version, loaded, deepest)
     # English, as every document of a command; pages have the reason in the reader's words.
     with override("en"):
         result = build_result(verdict)
@@ -194,7 +194,7 @@ def _measure(
         "against": runs[1].name,
         "queries": len(queries),
         "missing": {"run": len(set(queries) - set(new)), "against": len(set(queries) - set(old))},
-        "outdated": {"run": _count_outdated(new, judged), "against": _count_outdated(old, judged)},
+        "outdated": {"run": outdated.get(runs[0].pk, 0), "against": outdated.get(runs[1].pk, 0)},
         "unmeasured": len((set(new) | set(old)) - set(queries)),
         "qrels": version.number,
         "depth": max(depth or longest for depth in depths),
@@ -204,16 +204,6 @@ def _measure(
         "losses": _largest_losses(verdict, differences, queries),
     }
     return verdict, result
-
-
-def _count_outdated(ranking: Mapping[int, Integers], judged: Judged) -> int:
-    """Count the unjudged documents of a ranking whose text has changed since: newer labels are of the new text."""
-    unjudged = [
-        np.setdiff1d(documents, judged[query][0]) if query in judged else documents
-        for query, documents in ranking.items()
-    ]
-    distinct = np.unique(np.concatenate([NO_DOCUMENTS, *unjudged])).tolist()
-    return Document.objects.filter(pk__in=distinct, is_current=False).count()
 
 
 def _largest_losses(verdict: GateVerdict, differences: Mapping[str, Differences], queries: list[int]) -> dict[str, Any]:

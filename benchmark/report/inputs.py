@@ -1,6 +1,6 @@
 """Inputs of a report, read from the database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from django.db import connection
@@ -18,6 +18,9 @@ from benchmark.runs import rankings
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.models.aspects import AspectRevision
+from store.sql import fetch_rows, read_sql
+
+OUTDATED = read_sql(__file__, "count_outdated")
 
 SUPPORTS = """
 SELECT a.query_id, a.importance,
@@ -66,6 +69,15 @@ def load_question(report: Report) -> ReportQuestion:
 def load_judgments(version: Qrels) -> Judgments:
     """Load the judged queries of a version, as trec_eval counts queries."""
     return {query: judgments for query, judgments in reading.load(version).items() if len(judgments[0])}
+
+
+def count_outdated(version: Qrels, runs: Iterable[int], k: int | None) -> dict[int, int]:
+    """Count by run the documents among the first k of its queries that have a newer text and no grade in the version.
+
+    Grades are of a text: those of the newer one do not count for these runs. `k`: None for whole rankings. Runs without
+    such documents are left out.
+    """
+    return dict(fetch_rows(OUTDATED, qrels=version.pk, runs=list(runs), collection=version.collection_id, k=k))
 
 
 def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> AspectValues | None:

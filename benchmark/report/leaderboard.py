@@ -12,7 +12,7 @@ from benchmark.measures.arrays import RANKING
 from benchmark.models import Report, Run
 from benchmark.qrels import versions
 from benchmark.report import reports, weighting
-from benchmark.report.naming import ASPECTS, describe_weights, label_in
+from benchmark.report.naming import ASPECTS, describe_outdated, describe_weights, label_in
 from benchmark.report.systems import chosen
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE
@@ -122,6 +122,7 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
         "measure": measure,
         "weights": stored.weights,
         "weights_words": describe_weights(result),
+        "outdated_words": describe_outdated(result["systems"]),
         "query": urlencode({"measure": measure, **({"weights": stored.weights} if stored.weights else {})}),
         "label": label_in(result, measure),
         "measures": [(key, label_in(result, key)) for key in RANKING],

@@ -1,6 +1,6 @@
 """Names of measures for people, in the reader's language. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -22,6 +22,7 @@ FORMS = {
     "_bridge": gettext_lazy("%(measure)s (BRIDGE code)"),
     "_one": gettext_lazy("%(measure)s (one aspect a document)"),
 }
+NAMED = 5  # Runs that a sentence names; the others are counted.
 WEIGHTED = gettext_lazy("%(measure)s (weighted)")
 # In the order of tables; `_one`: each document counts for one aspect, as in the paper.
 ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
@@ -56,3 +57,20 @@ def describe_weights(result: Mapping[str, Any]) -> str:
         weights["without"],
     ) % {"count": f"{weights['without']:,}"}
     return f"{words} {uncounted}"
+
+
+def describe_outdated(systems: Iterable[Mapping[str, Any]]) -> str:
+    """Return how many documents of each of a report's systems have a newer text, in a sentence or two; "" for none."""
+    # Reports stored earlier have no such numbers.
+    runs = [f"{system['name']} {system['outdated']:,}" for system in systems if system.get("outdated")]
+    if not runs:
+        return ""
+    shown = ", ".join(runs[:NAMED])
+    if (more := len(runs) - NAMED) > 0:
+        message = ngettext("%(runs)s and %(more)s more run", "%(runs)s and %(more)s more runs", more)
+        shown = message % {"runs": shown, "more": f"{more:,}"}
+    message = _(
+        "Ranked documents that have a newer text, whose judgments do not count for the run: %(runs)s. Make these runs "
+        "again to compare them by the texts of now."
+    )
+    return message % {"runs": shown}

@@ -166,6 +166,10 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
     if not question.queries:
         raise BadInput(_("Neither the qrels nor the runs contain a query."))
     result, values_by_measure = compute_report(question, progress)
+    # Counted now and stored, because a page would read every ranking for it.
+    outdated = inputs.count_outdated(report.after, [system.run for system in question.systems], question.k)
+    for system in result["systems"]:
+        system["outdated"] = outdated.get(system["run"], 0)
     if report.before_id == report.after_id:
         run_rankings = {system.run: system.rankings for system in question.systems}
         top = report.collection.grades

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from benchmark.measures.arrays import RANKING
 from benchmark.measures.graded_runs import Floats, Ints
 from benchmark.report.leaderboard import difference_of
-from benchmark.report.naming import describe_weights, label_in
+from benchmark.report.naming import describe_outdated, describe_weights, label_in
 from benchmark.report.reports import query_values
 from benchmark.report.systems.chosen import StoredReport
 from benchmark.report.systems.figures import MEASURE, source_line
@@ -78,6 +78,7 @@ def compare_runs(
         "measure": measure,
         "more": f"&weights={stored.weights}" if stored.weights else "",
         "weights_words": describe_weights(result),
+        "outdated_words": describe_outdated(result["systems"][position_of[run]] for run in (first_run, second_run)),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "order": order,
         "difference": difference_of(result, measure, position_of[first_run], position_of[second_run]),

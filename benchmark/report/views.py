@@ -20,7 +20,7 @@ from benchmark.measures.arrays import RANKING
 from benchmark.models import Qrels, QrelsRow, Report, Run
 from benchmark.report import leaderboard as boards
 from benchmark.report import reports, run_pairs, services, tabling, verdict
-from benchmark.report.naming import describe_weights, label_in
+from benchmark.report.naming import describe_outdated, describe_weights, label_in
 from benchmark.report.options import ReportOptions
 from benchmark.report.systems import chosen, figures
 from benchmark.report.systems.chosen import StoredReport, complete_figures
@@ -274,6 +274,7 @@ def show_report(stored: StoredReport, measure_name: str) -> dict[str, Any]:
     return {
         "measure": measure,
         "weights_words": describe_weights(result),
+        "outdated_words": describe_outdated(result["systems"]),
         "label": label_in(result, measure),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "rows": lines,

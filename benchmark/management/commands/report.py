@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from benchmark.measures.arrays import RANKING
 from benchmark.models import Report, Run
 from benchmark.report import reports, services, tabling
-from benchmark.report.naming import describe_weights, label_in
+from benchmark.report.naming import describe_outdated, describe_weights, label_in
 from benchmark.report.systems.chosen import ready_runs
 from benchmark.report.verdict import explain_verdict, recall_shift
 from benchmark.runs.hybrid import describe_scores
@@ -57,6 +57,8 @@ def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
     queries = f"{len(result['queries']):,} queries, {common:,} of them common to all systems and both qrels"
     yield f"{queries}; {result['holes']:,} holes in the pool"
     if words := describe_weights(result):
+        yield words
+    if words := describe_outdated(result["systems"]):
         yield words
     yield f"{label_in(result, key)} over {f'the {common:,} common' if first is not result else 'all'} queries"
     head = f"{'system':<24} {'before':>8} {'after':>8} {'change':>8}  {'95%':>18} {'p (Holm)':>9}"

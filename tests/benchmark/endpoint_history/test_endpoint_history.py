@@ -4,14 +4,16 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from annotation.models import Role
 from benchmark.endpoint_history import selectors
 from benchmark.models import Filling, Run, SearchEndpoint
 from benchmark.qrels import versions
+from benchmark.report.naming import describe_outdated
 from corpus.importing.returned_documents import ReturnedDocument, store_returned
 from corpus.models import Item, Label, Pair
+from tests.called import call
 from tests.factories import client_of, make_collection, make_member, make_pair, make_query
 from tests.rankings import make_run
 
@@ -94,6 +96,36 @@ def test_the_newest_run_stands_beside_the_one_before(collection, charlie):
     csv = charlie.get(f"{HERE}?table=runs&as=csv").content.decode().splitlines()
     assert len(csv) == 3 and csv[1].startswith("tuesday,") and ",1.0," in csv[1]
     assert charlie.get(f"{HERE}?chart=history&as=svg").status_code == 200
+
+
+def test_pages_and_the_command_name_runs_whose_documents_have_a_newer_text(collection, charlie):
+    """Judgments of the newer text do not count for the run that returned the earlier one: its values fall."""
+    grades = {query: {"d1": 1, "d2": 0, "d3": 0} for query in QUERIES}
+    first = run_of(collection, "monday", {query: ["d1", "d2", "d3"] for query in QUERIES})
+    label(collection, grades)
+    versions.labels_version(collection)
+    charlie.post("/c/shop/benchmark/compute/", {"endpoint": "shop"})
+    words = "newer text, whose judgments do not count for the run: monday 1."
+    addresses = ("/c/shop/benchmark/", HERE, "/c/shop/benchmark/report/")
+    assert not any("newer text" in charlie.get(address).content.decode() for address in addresses)
+    texts = {"d1": "another text"}
+    second = run_of(collection, "tuesday", {query: ["d1", "d2", "d3"] for query in QUERIES}, texts=texts)
+    run_of(collection, "elsewhere", {query: ["d2"] for query in QUERIES}, endpoint="other")
+    Run.objects.filter(name="elsewhere").update(depth=3)
+    label(collection, {query: {"d1": 1} for query in QUERIES})
+    versions.labels_version(collection)
+    printed = call("report", "shop", "--k", 3, "--before", 2, "--after", 2)
+    assert words in printed.out, printed.err
+    charlie.post("/c/shop/benchmark/compute/", {"endpoint": "shop"})
+    compared = f"/c/shop/benchmark/compare/?a={second.pk}&b={first.pk}"
+    for address in (*addresses[:2], compared):
+        assert words in " ".join(charlie.get(address).content.decode().split()), address
+    assert charlie.get(addresses[0]).context["board"]["rows"][-1]["values"]["ndcg"] == 0
+    with translation.override("zh-hans"):
+        assert "monday 1" in describe_outdated([{"name": "monday", "outdated": 1}])
+        assert "newer" not in describe_outdated([{"name": "monday", "outdated": 1}] * 7)
+    assert "and 2 more runs" in describe_outdated([{"name": "monday", "outdated": 1}] * 7)
+    assert describe_outdated([{"name": "stored earlier"}, {"name": "monday", "outdated": 0}]) == ""
 
 
 def test_the_days_of_the_picture_are_those_of_the_reader(collection, charlie):
