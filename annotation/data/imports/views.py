@@ -28,7 +28,7 @@ from corpus.models import Collection, Document
 from corpus.query_logs.options import QueryLogOptions
 from corpus.query_logs.services import import_queries
 
-LARGEST_LOG = 50_000_000  # Bytes of a query log that are read while a page waits: 4 s of a core for each 10 MB.
+LARGEST_LOG = 10_000_000  # Bytes of a query log that are read while a page waits: about 4 s of a core.
 # HTMX stops polling at this status.
 STOP_POLLING = 286
 
