@@ -141,7 +141,7 @@ def test_comparisons_count_in_a_quota_and_it_ends_both_kinds_of_work(alice: Memb
     assert len(selectors.open_comparisons(alice)) == 1, "no more are assigned than the quota allows"
     submit(alice, claim(alice), 1)
     page = " ".join(client.get("/c/birds/judge/").text.split())
-    assert "You judged 3 of 3 pairs today. Thank you." in page and "2 of them are comparisons." in page
+    assert "You judged 3 of 3 pairs today. Thank you." in page and "The count includes 2 comparisons." in page
     assert claim(alice) is None
     home = " ".join(client.get("/c/birds/").text.split())
     assert "<strong>1</strong><span> judged today, of 3 <br>" in home and "and 2 comparisons" in home
