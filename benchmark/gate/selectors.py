@@ -55,9 +55,11 @@ def judging_form(collection: Collection) -> dict[str, Any]:
     return {"choices": judging_choices(collection), "auto_id": "judge_%s"}
 
 
-def gates_page(collection: Collection) -> tuple[dict[str, Any], list[DownloadTable]]:
-    """Return the context of the page of all verdicts, and its table."""
-    rows = gates_of(collection).order_by("-number")
+def gates_page(collection: Collection, *, whole: bool = False) -> tuple[dict[str, Any], list[DownloadTable]]:
+    """Return the context of the page of the newest verdicts, and their table; `whole`: of all, for the download."""
+    # Without the hole filling, whose pairs may be many.
+    rows = Gate.objects.filter(collection=collection).select_related("run", "against").order_by("-number")
+    rows = rows if whole else rows[:SHOWN]
     header = (
         _("gate"), _("verdict"), _("new run"), _("old run"), _("measure"), _("old"), _("new"), _("change"),
         _("at least"), _("at most"), _("largest drop"), _("pairs that decide"), pgettext("column", "created"),
@@ -66,10 +68,10 @@ def gates_page(collection: Collection) -> tuple[dict[str, Any], list[DownloadTab
         (str(gate.number), verdict_title(outcome["verdict"]), gate.run.name, gate.against.name, name, outcome["old"],
          outcome["new"], outcome["change"], outcome["low"], outcome["high"], outcome["max_drop"],
          gate.result["deciding_pairs"], gate.created_at.isoformat())
-        for gate in rows
+        for gate in rows  # Read once: each has a document of some kilobytes.
         for name, outcome in measures_in_order(gate.result).items()
     )  # fmt: skip
-    context = {"gates": [describe_gate(gate) for gate in rows[:SHOWN]]}
+    context = {"gates": [describe_gate(gate) for gate in list(rows)[:SHOWN]]}
     return context, [DownloadTable("gates", _("Verdicts"), header, lines, 5)]
 
 

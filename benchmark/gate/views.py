@@ -56,7 +56,7 @@ def _form_of(scope: AccessScope, request: HttpRequest | None = None) -> ActionFo
 
 
 def _render_gates(request: HttpRequest, scope: AccessScope, form: ActionForm, status: int = 200) -> HttpResponse:
-    context, tables = selectors.gates_page(scope.collection)
+    context, tables = selectors.gates_page(scope.collection, whole="table" in request.GET)
     context["form"] = form
     return answer_page(request, scope, "benchmark/gate/gates.html", context, tables=tables, status=status)
 

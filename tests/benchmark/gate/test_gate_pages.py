@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from junitparser import JUnitXml
 
 from actions.services import Actor
@@ -12,6 +14,7 @@ from annotation.access.permissions import collection_scope
 from annotation.home.sharing import services as sharing
 from annotation.home.sharing.options import ShareOptions
 from annotation.models import AuditEntry, Membership, Role
+from benchmark.gate import selectors
 from benchmark.models import Filling, Gate
 from judges.panels.offline_panel import ensure_offline
 from tests.api.conftest import call as call
@@ -50,6 +53,25 @@ def test_the_form_tells_a_verdict_and_the_page_keeps_the_history(charlie: Member
     # Queries that lost most, each with both runs beside it.
     assert "?run=bad&amp;run=old" in client.get(f"{HOME}2/").text
     assert client.get(f"{HOME}3/").status_code == 404
+
+
+def test_the_page_reads_no_more_verdicts_than_it_shows_and_the_table_has_all(
+    charlie: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A verdict's document is some kilobytes, and a nightly gate has hundreds of them."""
+    monkeypatch.setattr(selectors, "SHOWN", 2)
+    for run in ("same", "bad", "same"):
+        decide(charlie.collection, run)
+    client = client_of(charlie)
+    with CaptureQueriesContext(connection) as statements:
+        page = client.get(HOME)
+    reading = [row["sql"] for row in statements if '"benchmark_gate"."result"' in row["sql"]]
+    assert len(reading) == 1 and reading[0].endswith("LIMIT 2") and "benchmark_filling" not in reading[0]
+    assert [row["gate"].number for row in page.context["gates"]] == [3, 2]
+    context, _tables = selectors.gates_page(charlie.collection)
+    assert [row["gate"].number for row in context["gates"]] == [3, 2], "as a shared link reads it"
+    lines = client.get(f"{HOME}?table=gates&as=csv").text.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["gate", "3", "2", "1"]
 
 
 @pytest.mark.parametrize(
