@@ -104,12 +104,15 @@ class Runs(ModelJobKind[Run]):
             except IntegrityError:  # another start took the name in between
                 raise name_taken_error(collection, row["name"]) from None
         if not self._has_same_plan(run, plan):
+            if self._has_same_plan(run, plan, changed=("engine", "settings")):
+                raise endpoint_changed_error(run)
             raise name_taken_error(collection, run.name)
         return run, False
 
-    def _has_same_plan(self, run: Run, plan: JobPlan) -> bool:
-        has_same_recipe = replace_limits(run.recipe, {}) == plan.options
-        return has_same_recipe and (run.kind, run.depth) == (plan.columns["kind"], plan.columns["depth"])
+    def _has_same_plan(self, run: Run, plan: JobPlan, changed: Sequence[str] = ()) -> bool:
+        """Return whether a run is the one of a plan, whatever it has of the options in `changed`."""
+        recipe = {**replace_limits(run.recipe, {}), **{name: plan.options.get(name) for name in changed}}
+        return recipe == plan.options and (run.kind, run.depth) == (plan.columns["kind"], plan.columns["depth"])
 
     def name_dated(self, collection: Collection, options: Options) -> str:
         """Return the name of a run that is named by its day: of the day's last one, if that is the same and unfinished.
@@ -187,6 +190,17 @@ def name_taken_error(collection: Collection, name: str) -> BadOption:
     """Return the error for a taken name."""
     message = _("%(collection)s already has a run %(name)s: choose another name, or delete that run")
     return BadOption("name", message % {"collection": collection.name, "name": name})
+
+
+def endpoint_changed_error(run: Run) -> BadOption:
+    """Return the error for the name of a run whose endpoint has other settings by now."""
+    message = _("The settings of %(endpoint)s have changed since run %(run)s began: choose another name, or delete it")
+    if run.state != JobState.READY:
+        message = _(
+            "The settings of %(endpoint)s have changed since run %(run)s began: resume that run on its page, which "
+            "keeps the settings of then, or choose another name"
+        )
+    return BadOption("name", message % {"endpoint": run.recipe["endpoint"], "run": run.name})
 
 
 def find_run(collection: Collection, name: str) -> Run | None:

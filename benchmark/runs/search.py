@@ -29,10 +29,11 @@ from benchmark.search_endpoints.hits import Hit
 from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, SearchFailed
 from benchmark.search_endpoints.selectors import find_endpoint
 from corpus import table_statistics
-from corpus.errors import Incomplete
+from corpus.errors import BadOption, Incomplete
 from corpus.importing.returned_documents import ReturnedDocument, store_returned
 from corpus.models import Collection, Document
 from corpus.search import full_text
+from jobs.models import JobState
 from store.sql import fetch_rows, read_sql
 
 AT_ONCE = 20  # Requests in flight.
@@ -51,7 +52,19 @@ WHERE r.run_id = %s ORDER BY d.id
 
 def check(collection: Collection, recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Return the endpoint's name, engine and settings as they are now. Raises BadOption for an unknown endpoint."""
-    endpoint = find_endpoint(str(recipe.get("endpoint") or ""))
+    name = str(recipe.get("endpoint") or "")
+    try:
+        endpoint = find_endpoint(name)
+    except BadOption as error:
+        runs = Run.objects.filter(collection=collection, kind=Run.Kind.SEARCH, recipe__endpoint=name, is_deleted=False)
+        run = runs.exclude(state=JobState.READY).order_by("-pk").first()
+        if run is None:
+            raise
+        message = _(
+            "%(endpoint)s was deleted after run %(run)s began: resume that run on its page, which keeps the settings "
+            "of then."
+        )
+        raise BadOption("endpoint", f"{error} {message % {'endpoint': name, 'run': run.name}}") from None
     return {"endpoint": endpoint.name, "engine": endpoint.kind, "settings": endpoint.settings}
 
 

@@ -254,6 +254,38 @@ def test_a_second_run_of_the_day_has_a_name_of_its_own_and_an_unfinished_one_is_
 
 
 @pytest.mark.django_db
+def test_a_run_whose_endpoint_was_changed_or_deleted_since_is_refused_with_the_reason(shop, engine):
+    def refuse(depth=2):
+        options = ("--name", "k1", "--system", "search", "--endpoint", "shop", "--depth", depth)
+        refused = call("retrieve", "shop", *options)
+        assert refused.code == 2
+        return refused.err
+
+    engine.answers = {"hat": (503, '{"error": "too busy"}')}
+    run = work_on(start_run(shop, "search", "k1", endpoint="shop", depth=2))
+    assert run.state == "failed" and "already has a run k1" in refuse(3), "another depth is another run"
+    endpoint = SearchEndpoint.objects.get()
+    settings, endpoint.settings = endpoint.settings, {**endpoint.settings, "index": "other"}
+    endpoint.save()
+    words = refuse()
+    assert "--name" in words and "settings of shop have changed since run k1 began" in words
+    assert "resume that run on its page" in words and "already has" not in words
+    SearchEndpoint.objects.update(is_deleted=True)
+    words = refuse()
+    assert "--endpoint" in words and "shop was deleted after run k1 began" in words
+    assert 'There is no search endpoint "shop". Add it' in words and "resume that run on its page" in words
+    SearchEndpoint.objects.update(is_deleted=False, settings=settings)
+    engine.answers = {}
+    assert call("retrieve", "shop", "--name", "k1", "--system", "search", "--endpoint", "shop", "--depth", 2).code == 0
+    assert work_on(run).state == "ready"
+    SearchEndpoint.objects.update(settings={**settings, "index": "other"})
+    words = refuse()
+    assert "have changed since run k1 began" in words and "resume" not in words, "it is finished"
+    SearchEndpoint.objects.update(is_deleted=True)
+    assert "k1" not in refuse(), "nothing to go on with"
+
+
+@pytest.mark.django_db
 def test_endpoints_that_replace_each_others_texts_are_counted_and_named(shop, engine):
     add_endpoint(engine, "titles", text=["name"])
     engine.answers = {"hat": [product(1), product(2), product(3)]}
