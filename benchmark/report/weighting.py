@@ -26,10 +26,14 @@ WHERE collection_id = %(collection)s AND metadata ? 'count'
 
 @dataclass(frozen=True)
 class MeansChoice:
-    """How the means of a page are weighted. `has_counts`: they can be by counts; `weights`: COUNTS, or "" for plain."""
+    """How the means of a page are weighted. `has_counts`: they can be by counts; `weights`: COUNTS, or "" for plain.
+
+    `is_by_traffic`: queries were drawn in proportion to their counts (pptss), so that weights count the traffic twice.
+    """
 
     has_counts: bool
     weights: str
+    is_by_traffic: bool = False
 
     @property
     def query(self) -> str:
@@ -45,7 +49,9 @@ class MeansChoice:
     def of(cls, collections: Sequence[Collection], weights: str) -> "MeansChoice":
         """Read the choice as a page's address has it; means stay plain where a collection has no counts."""
         is_offered = bool(collections) and all(map(has_counts, collections))
-        return cls(is_offered, COUNTS if weights == COUNTS and is_offered else "")
+        drawn = Query.objects.filter(collection__in=collections, is_current=True, metadata__sampled_by="pptss")
+        is_by_traffic = is_offered and drawn.exists()
+        return cls(is_offered, COUNTS if weights == COUNTS and is_offered else "", is_by_traffic)
 
 
 def has_counts(collection: Collection) -> bool:

@@ -113,6 +113,20 @@ def test_the_leaderboard_offers_weighted_means_where_there_are_counts(client: Cl
     assert "weights=counts" in compared["asked"] and "weighted" in compared["chart"].source
 
 
+def test_the_choice_says_where_a_sample_by_pptss_would_weigh_the_traffic_twice(client: Client) -> None:
+    world = World()
+    counted(world, 3, 1)
+    client.force_login(factories.make_member(world.collection, "alice", Role.ADMIN).user)
+    page, words = f"/c/{world.collection.name}/benchmark/", "counts would weigh it twice"
+    client.post(f"{page}compute/")
+    assert words not in client.get(page).text
+    Query.objects.filter(pk=world.queries[0].pk).update(metadata={"count": 3, "sampled_by": "head-torso-tail"})
+    assert words not in client.get(page).text
+    Query.objects.filter(pk=world.queries[1].pk).update(metadata={"count": 1, "sampled_by": "pptss"})
+    for address in (page, f"{page}?weights=counts"):
+        assert words in " ".join(client.get(address).text.split()), address
+
+
 def test_commands_and_programs_choose_the_weights(client: Client, tmp_path: Path) -> None:
     world = World()
     name = world.collection.name
