@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
@@ -59,12 +59,12 @@ def leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     return _render_leaderboard(request, scope)
 
 
-def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
+def _render_leaderboard(request: HttpRequest, scope: AccessScope, status: int = 200) -> HttpResponse:
     parameters = {name: request.GET.get(name, "") for name in ("measure", "sort", "weights")}
     context = show_leaderboard(scope.collection, **parameters)
     files = [context["board"]["table"]] if context["board"] else []
     news: dict[str, Any] = {"news": "benchmark/_leaderboard.html", "is_over": not context["state"].is_moving}
-    return answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, **news)
+    return answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, status=status, **news)
 
 
 def show_leaderboard(collection: Collection, **parameters: str) -> dict[str, Any]:
@@ -91,6 +91,13 @@ def show_leaderboard(collection: Collection, **parameters: str) -> dict[str, Any
 @require_POST
 def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Compute the leaderboard: a small one at once, a large one by a worker. HTMX receives a fragment."""
+    page = reverse("hole_fillings" if "bounds" in request.POST else "benchmark", args=[scope.collection.name])
+    if endpoint := request.POST.get("endpoint"):
+        try:
+            page = reverse("endpoint_history", args=[scope.collection.name, endpoint])
+        except NoReverseMatch:
+            messages.error(request, _("Search endpoint not found."))
+            return _render_leaderboard(request, scope, status=422)
     try:
         # Outside the service's transaction, because the lease needs a committed row.
         weights = COUNTS if request.GET.get("weights") == COUNTS else ""
@@ -99,9 +106,6 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
         messages.error(request, str(error))
     if request.headers.get("HX-Request"):
         return _render_leaderboard(request, scope)
-    page = reverse("hole_fillings" if "bounds" in request.POST else "benchmark", args=[scope.collection.name])
-    if endpoint := request.POST.get("endpoint"):
-        page = reverse("endpoint_history", args=[scope.collection.name, endpoint])
     return redirect(f"{page}?{request.GET.urlencode()}" if request.GET else page)
 
 

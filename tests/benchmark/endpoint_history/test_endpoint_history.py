@@ -8,7 +8,7 @@ from django.utils import timezone, translation
 
 from annotation.models import Role
 from benchmark.endpoint_history import selectors
-from benchmark.models import Filling, Run, SearchEndpoint
+from benchmark.models import Filling, Report, Run, SearchEndpoint
 from benchmark.qrels import versions
 from benchmark.report.naming import describe_outdated
 from corpus.importing.returned_documents import ReturnedDocument, store_returned
@@ -160,6 +160,25 @@ def test_what_is_new_is_judged_in_two_clicks(collection, charlie):
     assert started["Location"].endswith(f"/hole-filling/{filling.number}/")
     assert set(Item.objects.values_list("pair__document__external_id", flat=True)) == {"d2"}
     assert list(filling.runs.values_list("name", flat=True)) == ["tuesday"]
+
+
+def test_the_form_that_judges_what_is_new_posts_no_more_than_a_filling_takes(collection, charlie):
+    run_of(collection, "deep", {"q0": ["d1", "d2"]})
+    Run.objects.update(depth=1001)
+    page = charlie.get(HERE).content.decode()
+    assert 'name="depth" value="1000"' in page and "depth=1000#new" in page and "depth=1001" not in page
+    assert "first 1,000 documents of each query" in page
+    Run.objects.update(depth=1000)
+    assert "documents of each query" not in charlie.get(HERE).content.decode()
+
+
+def test_an_endpoint_that_no_page_can_have_is_refused_with_the_form(collection, charlie):
+    run_of(collection, "monday", {"q0": ["d1"]})
+    label(collection, {"q0": {"d1": 1}})
+    versions.labels_version(collection)
+    answer = charlie.post("/c/shop/benchmark/compute/", {"endpoint": "a/b"})
+    assert answer.status_code == 422 and 'action="/c/shop/benchmark/compute/"' in answer.content.decode()
+    assert "Search endpoint not found." in answer.content.decode() and not Report.objects.exists()
 
 
 def test_a_collection_of_queries_alone_is_judged_from_its_first_run(collection, charlie):
