@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from benchmark.hole_filling.options import FillingPolicy
+from benchmark.hole_filling.options import DEEPEST, FillingPolicy
 from benchmark.models import Run
 from benchmark.qrels import versions
 from benchmark.report import leaderboard
@@ -68,6 +68,7 @@ def history_page(collection: Collection, endpoint: str, weights: str = "") -> tu
             system for system in (stored.result["systems"] if stored else ()) if system["run"] in own
         ),
         "newest": ready[0] if ready else None,
+        "depth": min(ready[0].depth, DEEPEST) if ready else 0,
         "comparison": compare_newest(stored, [run for run in ready if run.pk in values]),
         "chart": chart,
         "unattended": chosen.is_unattended(state.current, *state.in_progress),

@@ -15,7 +15,7 @@ from benchmark.gate.verdict import GateVerdict, tell_verdict
 from benchmark.hole_filling import planning
 from benchmark.hole_filling import services as hole_filling
 from benchmark.hole_filling.funnel import Funnel
-from benchmark.hole_filling.options import FillingOptions
+from benchmark.hole_filling.options import DEEPEST, FillingOptions
 from benchmark.hole_filling.stages import advance_filling, filled_rows
 from benchmark.models import Filling, Gate, Qrels, Run
 from benchmark.qrels import versions
@@ -116,7 +116,7 @@ def filling_options_of(gate: Gate, **judging: Any) -> FillingOptions:
 def ranking_options(gate: Gate) -> dict[str, Any]:
     """Return the options of a hole filling that the gate itself sets."""
     # The depth is that of the record: its pairs are those that decide.
-    depth = min(max(int(gate.result["depth"]), 1), 1000)
+    depth = min(max(int(gate.result["depth"]), 1), DEEPEST)
     return {"runs": [gate.run.name, gate.against.name], "depth": depth, "qrels": gate.result["qrels"]}
 
 

@@ -10,6 +10,8 @@ from actions.options import option
 from corpus.errors import BadOption
 from judges.campaigns.options import JudgingOptions
 
+DEEPEST = 1000  # Documents of a run for each query, at most.
+
 
 class FillingPolicy(TextChoices):
     """How unjudged pairs are judged: by people alone, or by judges first."""
@@ -25,7 +27,7 @@ class FillingOptions(JudgingOptions):
     """Options of hole filling: the pool, the qrels to complete, and who judges."""
 
     runs: list[str] = option(_("Runs"), _("Their first documents make the pool."), at_least=1, at_most=1000)
-    depth: int = option(_("Depth"), _("Documents of each run that enter the pool."), default=10, ge=1, le=1000)
+    depth: int = option(_("Depth"), _("Documents of each run that enter the pool."), default=10, ge=1, le=DEEPEST)
     qrels: int | None = option(
         _("Qrels to complete"), _("Number of the version. Empty: the original."), default=None, ge=1, lt=1 << 31
     )
