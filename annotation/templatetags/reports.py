@@ -17,7 +17,7 @@ register = template.Library()
 
 
 @runtime_checkable
-class Estimate(Protocol):
+class ReportedValue(Protocol):
     """A value over `n` pairs or queries with its 95% interval, if any: a Statistic, or a mean of the benchmark."""
 
     @property
@@ -67,24 +67,26 @@ def download_cell(cell: Cell) -> str:
 
 
 @register.filter
-def span(statistic: Estimate) -> str:
+def span(statistic: ReportedValue) -> str:
     """Return the interval with two decimals; a dash for none."""
     return _format_interval(statistic, lambda value: places(value, 2))
 
 
 @register.filter
-def percent_span(statistic: Estimate) -> str:
+def percent_span(statistic: ReportedValue) -> str:
     """Return the interval of a share as percentages with one decimal; a dash for none."""
     return _format_interval(statistic, tenths)
 
 
 @register.filter
-def few(statistic: Estimate | int | str | None, form: str = "") -> str | SafeString:
+def few(statistic: ReportedValue | int | str | None, form: str = "") -> str | SafeString:
     """Qualify a figure of fewer than 30 values with its interval or as of too few; "" from 30 on.
 
     `statistic`: or the number of values alone; "" and None qualify nothing. `form`: "percent" for that of a share.
     """
-    if not isinstance(statistic, Estimate | int) or (isinstance(statistic, Estimate) and statistic.value is None):
+    if not isinstance(statistic, ReportedValue | int) or (
+        isinstance(statistic, ReportedValue) and statistic.value is None
+    ):
         return ""
     n = statistic if isinstance(statistic, int) else statistic.n
     if n >= TOO_FEW:
@@ -97,7 +99,7 @@ def few(statistic: Estimate | int | str | None, form: str = "") -> str | SafeStr
     return format_html(' <span class="muted small">{}</span>', words)
 
 
-def _format_interval(statistic: Estimate, form: Callable[[float], str]) -> str:
+def _format_interval(statistic: ReportedValue, form: Callable[[float], str]) -> str:
     if statistic.low is None or statistic.high is None:
         return "–"
     return _("%(low)s to %(high)s") % {"low": form(statistic.low), "high": form(statistic.high)}

@@ -13,7 +13,7 @@ CHUNK = 250  # Resamples in memory at once.
 
 
 @dataclass(frozen=True, slots=True)
-class MeanEstimate:
+class QueryMean:
     """A mean over `n` queries with its 95% interval; None where they were not computed."""
 
     value: float | None

@@ -20,7 +20,7 @@ from benchmark.report.computing import VERSION
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.report.systems.chosen import ready_runs
 from benchmark.report.weighting import counts_mark, reports_by, weights_in
-from benchmark.significance.pairwise import MeanEstimate, mean_intervals
+from benchmark.significance.pairwise import QueryMean, mean_intervals
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes, member_weights
 from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
@@ -129,7 +129,7 @@ def suite_lines(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) 
 
     `work`: see `suite_tests`. `mean`: before, after and change, unweighted; None if a member has no
     value. `tests`: as `suite_tests` returns them; empty without a mean, and for measures that do not
-    rank systems. `cells`: each value with its MeanEstimate; `estimate`: that of the mean.
+    rank systems. `cells`: each value with its QueryMean; `estimate`: that of the mean.
     """
     by_member = _systems_by_member(columns)
     names = sorted({name for systems in by_member for name in systems})
@@ -141,7 +141,7 @@ def suite_lines(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) 
         mean, tests = member_mean(values), tests_by_system.get(name, {})
         intervals = tests.get("intervals", [(None, None)] * (len(values) + 1))
         *estimates, estimate = (
-            MeanEstimate(value["after"], low, high, size) if value else None
+            QueryMean(value["after"], low, high, size) if value else None
             for value, (low, high), size in zip([*values, mean], intervals, [*sizes, sum(sizes)], strict=True)
         )
         cells = list(zip(values, estimates, strict=True))

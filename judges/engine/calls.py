@@ -181,7 +181,7 @@ class Caller:
             if result.problem:
                 claimed.problems[slot] = result.problem
             since = min(since, time.time())
-            was_well = was_well and account.fails_alone(tries)
+            was_well = was_well and account.is_isolated_failure(tries)
             if failing and not result.problem and await self._is_isolated(question, since, answers_others):
                 break
             if not result.problem and tries < ATTEMPTS:

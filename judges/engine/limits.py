@@ -218,7 +218,7 @@ class AccountLimits:
             return f"{self.name} asks to wait until {until:%Y-%m-%d %H:%M:%S} UTC: {self.last_error}"
         return f"{self.name} does not answer: {self.last_error}"
 
-    def fails_alone(self, tries: int) -> bool:
+    def is_isolated_failure(self, tries: int) -> bool:
         """Return whether a question whose `tries` failed caused all errors in a row: then the account works."""
         return self.opened == 0 and self.is_connected and self.in_a_row <= tries
 

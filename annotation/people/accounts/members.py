@@ -6,15 +6,17 @@ from datetime import date, datetime, time, timedelta
 from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.access.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role, User
+from annotation.models.comparisons import ComparisonLease
 from annotation.people.accounts.withdrawing import Withdrawn, withdraw
-from annotation.work.queue.annotators import compared_counts, judged_counts
+from annotation.work.queue.annotators import judged_counts, start_of_site_day
 from annotation.work.queue.undo import end_lease
 from corpus.errors import BadInput
 from corpus.holding import hold
@@ -26,10 +28,15 @@ INVITATION_DAYS = 14
 def list_members(collection: Collection) -> QuerySet[Membership]:
     """Return all members by name, also past ones, with the counts of their judgments and of their comparisons.
 
-    `judged` and `today`: see `judged_counts`; `compared` and `compared_today`: see `compared_counts`.
+    `judged` and `today`: see `judged_counts`; `compared` and `compared_today`: the same of answered comparisons.
     """
-    counts = judged_counts("assignments__") | compared_counts()
-    rows = collection.memberships.select_related("user").annotate(**counts)
+    answered = ComparisonLease.objects.filter(membership=OuterRef("pk"), is_open=False).order_by()
+    groups = {"compared": answered, "compared_today": answered.filter(answered_at__gte=start_of_site_day())}
+    comparisons = {
+        name: Coalesce(Subquery(leases.values("membership").annotate(n=Count("pk")).values("n")), 0)
+        for name, leases in groups.items()
+    }
+    rows = collection.memberships.select_related("user").annotate(**judged_counts("assignments__"), **comparisons)
     return rows.order_by("user__username")
 
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal, NamedTuple
 
-from django.db.models import Count, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, Role
-from annotation.models.comparisons import ComparisonLease
 from annotation.work.queue.check_scheduling import count_passed_checks, schedule_item
 from annotation.work.queue.statements import JUDGED
 from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
@@ -56,16 +54,6 @@ def judged_counts(of: str = "") -> dict[str, Any]:
         "judged": Count(f"{of}pk", filter=done),
         "today": Count(f"{of}pk", filter=done & Q(**{f"{of}ended_at__gte": start_of_site_day()})),
     }
-
-
-def compared_counts() -> dict[str, Any]:
-    """Return annotations of memberships: the answered comparisons in total (`compared`) and today."""
-
-    def count(**conditions: Any) -> Coalesce:
-        leases = ComparisonLease.objects.filter(membership=OuterRef("pk"), is_open=False, **conditions).order_by()
-        return Coalesce(Subquery(leases.values("membership").annotate(n=Count("pk")).values("n")), 0)
-
-    return {"compared": count(), "compared_today": count(answered_at__gte=start_of_site_day())}
 
 
 def start_of_site_day() -> datetime:
