@@ -107,7 +107,7 @@ def plant_postgresql_away(scene: Scene) -> None:
 
 
 def plant_pending_migration(scene: Scene) -> None:
-    MigrationRecorder.Migration.objects.filter(app="api").order_by("-pk")[:1].get().delete()
+    MigrationRecorder.Migration.objects.filter(app="training").order_by("-pk")[:1].get().delete()
 
 
 def plant_newer_schema(scene: Scene) -> None:

@@ -144,7 +144,7 @@ def test_comparisons_count_in_a_quota_and_it_ends_both_kinds_of_work(alice: Memb
     assert "You judged 3 of 3 pairs today. Thank you." in page and "The count includes 2 comparisons." in page
     assert claim(alice) is None
     home = " ".join(client.get("/c/birds/").text.split())
-    assert "<strong>1</strong><span> judged today, of 3 <br>" in home and "and 2 comparisons" in home
+    assert "<strong>1</strong><span> judged today, of 3 <br>" in home and "2 comparisons" in home
     answer(alice, Comparison.objects.get(set__collection=birds, seq=3), "left")
     assert client.get("/c/birds/compare/").status_code == 302, "what was open can be finished, and then the day ends"
     limit(alice, daily_quota=None, last_day=timezone.localdate() - timedelta(days=1))
