@@ -66,7 +66,10 @@ def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Ca
     token = (instance.var / "first-owner-token").read_text().strip()
     os.kill(child.pid, signal.SIGINT)
     assert child.wait(PATIENCE) == 130
-    assert child.stderr and re.sub(r" \.\.\.$", "", child.stderr.read(), flags=re.M).splitlines() == [
+    assert child.stderr
+    lines = re.sub(r" \.\.\.$", "", child.stderr.read(), flags=re.M).splitlines()
+    # On a busy machine a web process may still load the site, and then does not hear the signal.
+    assert [line for line in lines if "refused to gracefully stop" not in line] == [
         "Preparing the database (first start): files of PostgreSQL",
         "Preparing static files",
         f"Starting the site and its workers (1 for judging, {trainers} for training)",
