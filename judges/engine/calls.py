@@ -146,9 +146,10 @@ class Caller:
         """Return the turn or vote, or NoVerdict. Raises Cancelled, BudgetExhausted.
 
         1. Return the stored answer of a slot that was answered under an earlier lease.
-        2. Try it up to ATTEMPTS times, with a wait after each try that brought no answer. If its tries were used up
-           before, one more decides as soon as it shows that the question fails by itself.
-        3. Let the pair wait if the tries failed while the account was in trouble: they tell nothing about the question.
+        2. End a question without a verdict if it has failed for long, and the account's circuit is still open.
+        3. Try it up to ATTEMPTS times, with a wait after each try that brought no answer. While the circuit is open,
+           one try more decides about a question that failed before.
+        4. Let the pair wait if the tries failed while the account was in trouble: they tell nothing about the question.
         """
         slot = question.slot
         if slot in claimed.ended:
@@ -156,12 +157,15 @@ class Caller:
         result: Decision = NoVerdict("error")
         since = math.inf  # When the question first failed.
         was_tried = claimed.attempt_base and self.puts_back
+        account = self.tools.limits.account(question.judge.account)
         window = [claimed.window] if claimed.window else []
         name = "/".join(map(str, (claimed.pair, *slot, *window)))
         failing = await self.trials.find_failing(self.plan.campaign, name) if was_tried else None
         if failing:
             since, claimed.last_error = failing
-        account = self.tools.limits.account(question.judge.account)
+            if account.opened and await self._is_isolated(question, since, answers_others=False):
+                claimed.ended[slot] = NoVerdict("error")
+                return claimed.ended[slot]
         was_well, answers_others = True, False
         while next_try := self.next_try(claimed, question):
             number, prompt = next_try
@@ -170,6 +174,8 @@ class Caller:
                 result = await self._attempt(claimed, question, number, prompt)
             except (Cancelled, BudgetExhausted):
                 await self._store_refusals(claimed, slot)
+                if since < math.inf:
+                    await self.trials.note_failing(self.plan.campaign, name, since, claimed.last_error)
                 raise
             if result is LIMITED:
                 continue
@@ -182,7 +188,7 @@ class Caller:
                 claimed.problems[slot] = result.problem
             since = min(since, time.time())
             was_well = was_well and account.is_isolated_failure(tries)
-            if failing and not result.problem and await self._is_isolated(question, since, answers_others):
+            if failing and account.opened and await self._is_isolated(question, since, answers_others):
                 break
             if not result.problem and tries < ATTEMPTS:
                 # Full jitter below a doubling bound, in addition to the wait that the provider asked for.
@@ -200,7 +206,7 @@ class Caller:
         return final
 
     async def _is_isolated(self, question: JudgeQuestion, since: float, answers_others: bool) -> bool:
-        """Return whether a question that has failed `since`, and just now, fails by itself.
+        """Return whether a question that has failed `since`, with its last try, fails by itself.
 
         A call that found no connection shows nothing, so then only the long wait of an outage ends it.
         """

@@ -119,7 +119,7 @@ class Trials:
                 await self._forget(doubt)
 
     async def note_failing(self, campaign: int, question: str, since: float, error: str) -> None:
-        """Note, for all workers, since when and why a question has failed whose tries are used up."""
+        """Note, for all workers, since when and why a question has failed that waits."""
         key = f"{self.failing}:{campaign}"  # Forgotten with retry-failed (judges.engine.notifications).
         try:
             await self.redis.hsetnx(key, question, json.dumps([since, error]))
@@ -128,7 +128,7 @@ class Trials:
             logger.warning("Redis is away, a failing question is not noted: %s", redis_error)
 
     async def find_failing(self, campaign: int, question: str) -> tuple[float, str] | None:
-        """Return since when and why the question has failed; None if its tries were never used up."""
+        """Return since when and why the question has failed; None if it never waited after a failure."""
         try:
             entry = await self.redis.hget(f"{self.failing}:{campaign}", question)
         except (RedisError, OSError):
