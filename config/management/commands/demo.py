@@ -1,7 +1,6 @@
 """`demo`: import the bundled collection, judge it by real workers, and serve the site."""
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -68,15 +67,9 @@ class Command(QuorumCommand):
         return serving.listen("127.0.0.1", 0)
 
     def show(self, children: serving.Children, listener: Any, options: dict[str, Any]) -> None:
-        """Import, judge, start the site, and print its address and accounts.
-
-        The site starts while the workers make runs, which leave the processors idle now and then.
-        """
+        """Import, judge, start the site, and print its address and accounts."""
         children.judge_workers(options["judge_workers"])
-        with ThreadPoolExecutor() as pool:
-            collected = pool.submit(staticfiles.collect)  # Mostly compression, while PostgreSQL makes its tables.
-            startup.migrate_first_start()
-            collected.result()
+        startup.migrate_first_start()
         folder = settings.VAR / "demo"
         collection, counts = demo.load_collection(folder, self.out)
         dropped_text = f"{counts['dropped']} of passages that this Python words differently"
@@ -84,8 +77,6 @@ class Command(QuorumCommand):
         panel = self.panel(options["judges"], collection)
         children.wait_until(children.workers_are_ready, "the judge workers")
         self.judge(collection, panel)
-        address = serving.address_of(listener)
-        children.web(listener)
         self.measure(children, collection)
         # Failures of these parts are printed, and the site starts without them.
         try:
@@ -100,6 +91,9 @@ class Command(QuorumCommand):
             demo.start_query_writing(search)
         except QuorumError as error:
             self.stderr.write(f"The web search is not shown: {error}")
+        staticfiles.collect()
+        address = serving.address_of(listener)
+        children.web(listener)
         accounts = demo.ensure_accounts(folder / "accounts.json", collection)
         children.wait_until(lambda: serving.site_answers(address), "the site")
         self.say(f"\nThe site is at {address} (this machine only). Accounts, kept in {folder / 'accounts.json'}:")
