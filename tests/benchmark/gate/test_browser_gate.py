@@ -37,6 +37,7 @@ def test_a_verdict_is_told_and_what_decides_is_judged(
     page.locator("#id_measures").fill("nDCG@3 P@1")
     look_at("form")
     page.get_by_role("button", name="Compare").click()
+    page.locator(".badge.warn").first.wait_for()
     assert page.locator(".badge.warn").count() >= 2
     look_at("cannot tell")
     page.locator("#judge_policy").select_option("people")

@@ -86,6 +86,7 @@ def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
     page.goto("/c/books/judge/")
     page.keyboard.press("1")
     page.wait_for_selector("#answer")
+    page.evaluate("document.querySelector('#desk').dataset.rest = 60000")
     page.keyboard.press("s")
     page.keyboard.press("f")
     page.locator("#skip summary").click()
@@ -93,6 +94,7 @@ def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
     assert page.locator("details.sheet[open]").count() == 0
     page.wait_for_timeout(LOOKED)
     assert set(Assignment.objects.values_list("state", flat=True)) == {"open"}
+    page.evaluate("document.querySelector('#desk').dataset.rest = 0")
     page.keyboard.press("s")
     assert page.locator("#skip[open]").count() == 1
 
