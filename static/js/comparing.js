@@ -3,10 +3,7 @@
 "use strict";
 
 (() => {
-  const REST = 400; // milliseconds; the page may say another number
-  const FAST_FOR = 1500;
   const AGAIN_AFTER = 4000;
-  const IDLE_AFTER = 60 * 1000;
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const store = {
@@ -20,22 +17,12 @@
   const shown = () => $(".comparison:not([hidden])");
   const answered = new Set();
   const unsent = []; // answers in their order; the first is being sent
-  let shownAt = performance.now();
-  let touchedAt = shownAt;
-  let idle = 0;
   let sending = false;
 
   function trouble(words) {
     const notice = $("#trouble");
     notice.textContent = words;
     notice.hidden = !words;
-  }
-
-  let fading = 0;
-  function tooFast() {
-    $("#too-fast").textContent = say.fast;
-    clearTimeout(fading);
-    fading = setTimeout(() => { $("#too-fast").textContent = ""; }, FAST_FOR);
   }
 
   // The comparison that comes next, once it is there.
@@ -45,8 +32,7 @@
     card.hidden = false;
     form.elements.set.value = card.dataset.set;
     form.elements.comparison.value = card.dataset.comparison;
-    shownAt = touchedAt = performance.now();
-    idle = 0;
+    pace.begin();
     form.inert = false;
     scrollTo({ top: 0, behavior: "instant" });
     $("#announce").textContent = $("h1", card).textContent;
@@ -55,10 +41,9 @@
   function answer(button) {
     const card = shown();
     if (!card) return;
-    const took = performance.now() - shownAt;
-    if (took < Number($("#desk").dataset.rest ?? REST)) return tooFast();
-    touched();
-    form.elements.seconds.value = ((took - idle) / 1000).toFixed(3);
+    if (pace.isFresh()) return pace.tooFast();
+    const { milliseconds, idle } = pace.measure();
+    form.elements.seconds.value = ((milliseconds - idle) / 1000).toFixed(3);
     unsent.push(new URLSearchParams(new FormData(form, button)));
     answered.add(nameOf(card));
     card.remove();
@@ -68,19 +53,6 @@
     show();
     send();
   }
-
-  // Hidden, or untouched for a minute, the time on a comparison counts as idle, as on the judging page.
-  function touched() {
-    const now = performance.now();
-    if (now - touchedAt > IDLE_AFTER) idle += now - touchedAt;
-    touchedAt = now;
-  }
-  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart"]) document.addEventListener(kind, touched, { passive: true, capture: true });
-  document.addEventListener("visibilitychange", () => {
-    const now = performance.now();
-    if (document.hidden) touched();
-    else { idle += now - touchedAt; touchedAt = now; }
-  });
 
   function count(number, total) {
     $("#answered").textContent = number;

@@ -5,18 +5,11 @@
 (() => {
   const SAID_FOR = 8000;
   const DRAFT_FOR = 24 * 3600 * 1000;
-  const FAST_FOR = 1500;
-  const REST = 400; // milliseconds; the page may say another number
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const smooth = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
-  const IDLE_AFTER = 60 * 1000;
   const DRAFT_AFTER = 1000;
   const AGAIN_AFTER = 4000;
-  let shownAt = performance.now();
-  let arrivedAt = shownAt;
-  let idle = 0;
-  let touchedAt = shownAt;
   let leaseEnds = Infinity;
   let lit = -1;
   const say = $("#trouble")?.dataset || {}; // what this script says, in the language of the page
@@ -63,7 +56,7 @@
   }
 
   function press(element) {
-    if (rests(element)) return tooFast();
+    if (pace.rests(element)) return pace.tooFast();
     if (!drawn(element)) $("#others").showPopover();
     if (element.matches("summary")) return toggle(element);
     if (element.matches("textarea")) return element.focus();
@@ -443,7 +436,6 @@
   // A new pair on the desk
   function arrive(desk, swapped) {
     beginTime();
-    arrivedAt = performance.now();
     lit = -1;
     nameKeys(document);
     $$("[data-needs-script]", desk).forEach((element) => { element.hidden = false; });
@@ -472,59 +464,31 @@
     }
   };
 
-  // A pair that has just arrived, or its debate, takes no decision yet: the press was meant for the one before.
-  const rests = (element) => element.closest("[data-rests]") && performance.now() - arrivedAt < Number($("#desk")?.dataset.rest ?? REST);
-  document.addEventListener("click", (event) => {
-    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); tooFast(); }
-  }, true);
-  // It says so for an instant, beside the buttons and to screen readers.
-  let fading = 0;
-  function tooFast() {
-    const notice = $("#too-fast");
-    if (!notice) return;
-    notice.textContent = say.fast;
-    clearTimeout(fading);
-    fading = setTimeout(() => { notice.textContent = ""; }, FAST_FOR);
-  }
-  // Time on the pair goes on over a reload; hidden, or untouched for a minute, it counts as idle.
+  // Time on the pair goes on over a reload.
   const timeKey = () => `quorum.time.${$("#answer input[name=token]")?.value ?? `${$("#desk")?.dataset.member}.${$("#desk")?.dataset.item}`}`;
-  const timeOnPage = () => String(Math.round(performance.now() - shownAt));
-  function touched() {
-    const now = performance.now();
-    if (now - touchedAt > IDLE_AFTER) idle += now - touchedAt;
-    touchedAt = now;
-  }
-  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart"]) document.addEventListener(kind, touched, { passive: true, capture: true });
-  document.addEventListener("visibilitychange", () => {
-    const now = performance.now();
-    if (document.hidden) touched();
-    else { idle += now - touchedAt; touchedAt = now; }
-  });
   addEventListener("pagehide", () => {
-    touched();
-    try { if ($("#answer")) sessionStorage.setItem(timeKey(), JSON.stringify([performance.now() - shownAt, idle])); } catch { /* forbidden */ }
+    const { milliseconds, idle } = pace.measure();
+    try { if ($("#answer")) sessionStorage.setItem(timeKey(), JSON.stringify([milliseconds, idle])); } catch { /* forbidden */ }
   });
   function beginTime() {
     let before = [0, 0];
     try { before = JSON.parse(sessionStorage.getItem(timeKey())) || before; } catch { /* forbidden or not ours */ }
-    shownAt = performance.now() - before[0];
-    idle = before[1];
-    touchedAt = performance.now();
+    pace.begin(...before);
   }
-  document.addEventListener("submit", (event) => { touched(); stampTime(event); }, true);
+  document.addEventListener("submit", stampTime, true);
   document.addEventListener("htmx:beforeRequest", () => clearTimeout(sending));
   document.addEventListener("htmx:configRequest", (event) => {
     if (!event.detail.elt.closest("#answer")) return;
-    touched();
-    Object.assign(event.detail.parameters, { milliseconds: timeOnPage(), idle: String(Math.round(idle)) });
+    Object.assign(event.detail.parameters, pace.measure());
   });
   function stampTime(event) {
     const form = event.target;
     const field = $("input[name=milliseconds]", form);
     if (!field) return;
-    field.value = timeOnPage();
+    const { milliseconds, idle } = pace.measure();
+    field.value = milliseconds;
     const idleField = $("input[name=idle]", form);
-    if (idleField) idleField.value = String(Math.round(idle));
+    if (idleField) idleField.value = idle;
   }
   document.addEventListener("htmx:afterRequest", (event) => {
     const desk = $("#desk[data-item]");

@@ -8,22 +8,16 @@
   const calm = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
   const store = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
   const keys = keymap("quorum.keymap"); // changed in the help of the desk
-  const IDLE_AFTER = 60 * 1000;
   const SEND_AGAIN = 4000;
-  const FAST_FOR = 1500;
-  const REST = 400; // milliseconds; the page may say another number
   const cards = () => $$(".pair-card");
   const open = () => $$(".pair-card[data-open]");
   let current = null;
-  let shownAt = performance.now();
-  let touchedAt = shownAt;
-  let idle = 0;
   let undoable = [];
 
   // Whoever presses a button of another card has read that card meanwhile: its time goes on.
   function choose(card, focus, goesOn) {
     if (!card) return;
-    if (card !== current && !goesOn) { shownAt = touchedAt = performance.now(); idle = 0; }
+    if (card !== current && !goesOn) pace.begin();
     cards().forEach((one) => one.classList.toggle("current", one === card));
     current = card;
     if (focus) {
@@ -55,18 +49,6 @@
     notice.textContent = words;
   }
 
-  function touched() {
-    const now = performance.now();
-    if (now - touchedAt > IDLE_AFTER) idle += now - touchedAt;
-    touchedAt = now;
-  }
-  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel", "scroll"]) document.addEventListener(kind, touched, { passive: true, capture: true });
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) return touched();
-    idle += performance.now() - touchedAt;
-    touchedAt = performance.now();
-  });
-
   // What is folded away has rectangles, and yet nobody sees it.
   const seen = (one) => (one.checkVisibility ? one.checkVisibility() : one.getClientRects().length > 0);
   const typing = (target) => target.matches("textarea, select, input:not([type=checkbox], [type=radio])");
@@ -82,29 +64,15 @@
     const goal = places.map((place) => $$(`[data-key="${CSS.escape(key)}"]`, place).find((one) => seen(one) && (place !== document || !one.closest(".pair-card")))).find(Boolean);
     if (!goal) return;
     event.preventDefault();
-    if (rests(goal)) return tooFast();
+    if (pace.rests(goal)) return pace.tooFast();
     if (goal.matches("summary")) goal.parentElement.open = !goal.parentElement.open;
     else if (goal.matches("input")) goal.focus();
     else goal.click();
   });
   for (const kind of ["focusin", "pointerdown"]) document.addEventListener(kind, ({ target }) => choose(target.closest(".pair-card[data-open]"), false, target.closest("[data-rests]")));
 
-  // A pair that has just arrived, or its debate, takes no decision yet: the press was meant for the one before. All
-  // pairs were served at once, so nobody but this page knows.
-  const rests = (element) => element.closest("[data-rests]") && performance.now() - shownAt < Number($("#query-desk")?.dataset.rest ?? REST);
-  document.addEventListener("click", (event) => {
-    if (rests(event.target)) { event.preventDefault(); event.stopPropagation(); tooFast(); }
-  }, true);
-  let fading = 0;
-  function tooFast() { // says so for an instant
-    const notice = $("#too-fast");
-    notice.textContent = $("#trouble").dataset.fast;
-    clearTimeout(fading);
-    fading = setTimeout(() => { notice.textContent = ""; }, FAST_FOR);
-  }
   document.addEventListener("htmx:configRequest", (event) => {
-    touched();
-    Object.assign(event.detail.parameters, { milliseconds: String(Math.round(performance.now() - shownAt)), idle: String(Math.round(idle)) });
+    Object.assign(event.detail.parameters, pace.measure());
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     keys.write();
