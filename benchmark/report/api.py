@@ -61,6 +61,9 @@ class SystemOut(Schema):
     difference: DifferenceOut | None = Field(description="From the best; null: it is the best.")
     values: dict[str, float | None]
     missing: int = Field(description="Queries for which it has nothing: they count 0.")
+    outdated: int | None = Field(
+        description="Documents unjudged because their text has changed since; null: not counted yet."
+    )
     seconds: float | None
     usd: float | None
 

@@ -162,6 +162,7 @@ def _rows(stored: StoredReport, measure: str) -> list[dict[str, Any]]:
                 "name": name,
                 "note": stored.notes.get(system["run"], ""),
                 "missing": system["missing"],
+                "outdated": system.get("outdated"),  # Reports stored earlier have no such number.
                 "place": system["values"][measure]["rank_after"],
                 "letters": system["values"][measure]["letters_after"],
                 "value": values[measure],

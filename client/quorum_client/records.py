@@ -293,6 +293,7 @@ class SystemOut(Record):
     difference: dict[str, Any] | None
     values: dict[str, float | None]
     missing: int
+    outdated: int | None = None
     seconds: float | None
     usd: float | None
 
@@ -304,6 +305,7 @@ class LeaderboardOut(Record):
     is_current: bool
     report: int | None
     measure: str
+    weights: str = "plain"
     k: int | None
     queries: int
     systems: list[SystemOut]

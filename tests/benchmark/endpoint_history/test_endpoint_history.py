@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone, translation
 
-from annotation.models import Role
+from annotation.models import Role, User
+from api.tokens import make_token
 from benchmark.endpoint_history import selectors
 from benchmark.models import Filling, Report, Run, SearchEndpoint
 from benchmark.qrels import versions
@@ -121,6 +122,10 @@ def test_pages_and_the_command_name_runs_whose_documents_have_a_newer_text(colle
     for address in (*addresses[:2], compared):
         assert words in " ".join(charlie.get(address).content.decode().split()), address
     assert charlie.get(addresses[0]).context["board"]["rows"][-1]["values"]["ndcg"] == 0
+    token = make_token(User.objects.get(username="charlie"), collection, name="test", scopes=("read",), days=1)[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    systems = charlie.get("/api/v1/collections/shop/leaderboard", headers=headers).json()["systems"]
+    assert {system["name"]: system["outdated"] for system in systems} == {"tuesday": 0, "elsewhere": 0, "monday": 1}
     with translation.override("zh-hans"):
         assert "monday 1" in describe_outdated([{"name": "monday", "outdated": 1}])
         assert "newer" not in describe_outdated([{"name": "monday", "outdated": 1}] * 7)
