@@ -1,11 +1,9 @@
 """Every kind of file that a team may have: what it holds, how much of it is read, and what a damaged one is told."""
 
 import gzip
-import io
 import json
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,8 @@ from corpus.importing.detection import HOLDS, compare_files, detect, list_source
 from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import top_of_run
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
+from tests.corpus.importing.file_contents import lines, parquet_of, workbook_of, zip_of
+from tests.hostile_files import workbook
 from tests.imported_files import import_files
 from tests.stages import first_slow
 
@@ -35,87 +35,38 @@ DOCUMENTS = [
 QUERIES = [{"_id": "q1", "text": "What maps keys?"}, {"_id": "q2", "text": "What is baked?"}]
 
 
-def lines(*rows: dict[str, Any]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def parquet_of(*rows: dict[str, Any], **options: Any) -> bytes:
-    file = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file, **options)
-    return file.getvalue()
-
-
-def workbook_of(**sheets: list[list[Any]]) -> bytes:
-    book = openpyxl.Workbook()
-    book.remove(book.active)
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    file = io.BytesIO()
-    book.save(file)
-    return file.getvalue()
-
-
-def zip_of(**members: Content) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name.replace("__", "/").replace("_DOT_", "."), content)
-    return file.getvalue()
-
-
 def excel_of(*texts: str) -> bytes:
     """A workbook as Excel itself writes it, whose texts stand in a table of their own: one column of them."""
-    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    types = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    cells = "".join(f'<row r="{n}"><c r="A{n}" t="s"><v>{n - 1}</v></c></row>' for n in range(1, len(texts) + 1))
-    parts = ("worksheet", "worksheets/sheet1.xml"), ("sharedStrings", "sharedStrings.xml")
-    related = "".join(
-        f'<Relationship Id="r{n}" Type="{office}/{kind}" Target="{name}"/>' for n, (kind, name) in enumerate(parts)
-    )
-    kinds = ("/xl/workbook.xml", "sheet.main"), ("/xl/worksheets/sheet1.xml", "worksheet"), (
-        "/xl/sharedStrings.xml", "sharedStrings")  # fmt: skip
-    overrides = "".join(f'<Override PartName="{name}" ContentType="{types}.{kind}+xml"/>' for name, kind in kinds)
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in {
-            "[Content_Types].xml": f'<Types xmlns="{package}/content-types">{overrides}</Types>',
-            "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
-            f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-            "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="One" sheetId="1" r:id="r0"/>'
-            "</sheets></workbook>",
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{related}</Relationships>',
-            "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{cells}</sheetData></worksheet>",
-            "xl/sharedStrings.xml": f"<sst {main}>{''.join(f'<si><t>{text}</t></si>' for text in texts)}</sst>",
-        }.items():
-            archive.writestr(name, content)
-    return file.getvalue()
+    cells = "".join(f'<row r="{n + 1}"><c r="A{n + 1}" t="s"><v>{n}</v></c></row>' for n in range(len(texts)))
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    table = "".join(f"<si><t>{text}</t></si>" for text in texts)
+    return workbook(cells, texts=f'<sst xmlns="{main}">{table}</sst>')
 
 
+TEXTS = {"query": "What maps keys?", "document": "A dict maps keys to values."}
+
+
+def judged(number: int, by: Any, kind: str = "choices", value: Any = (), **more: Any) -> dict[str, Any]:
+    """An annotation of a task of Label Studio."""
+    result = {"from_name": "relevance", "to_name": "document", "type": kind, "value": {kind: value}}
+    return {"id": number, "completed_by": by, "result": [result], **more}
+
+
+ALICE = {"id": 3, "email": "alice@site.example"}
 TASK = {
     "id": 7,
     "project": 1,
-    "data": {"query_id": "q1", "doc_id": "d1", "query": "What maps keys?", "document": "A dict maps keys to values."},
+    "data": {"query_id": "q1", "doc_id": "d1", **TEXTS},
     "annotations": [
-        {"id": 1, "completed_by": {"id": 3, "email": "alice@site.example"}, "was_cancelled": False, "lead_time": 4.2,
-         "result": [{"from_name": "relevance", "to_name": "document", "type": "choices",
-                     "value": {"choices": ["Relevant"]}}]},
-        {"id": 2, "completed_by": 4, "was_cancelled": False,
-         "result": [{"from_name": "relevance", "type": "choices", "value": {"choices": ["Not relevant"]}}]},
-        {"id": 3, "completed_by": 5, "was_cancelled": True,
-         "result": [{"from_name": "relevance", "type": "choices", "value": {"choices": ["Relevant"]}}]},
+        judged(1, ALICE, value=["Relevant"], was_cancelled=False, lead_time=4.2),
+        judged(2, 4, value=["Not relevant"], was_cancelled=False),
+        judged(3, 5, value=["Relevant"], was_cancelled=True),
     ],
-}  # fmt: skip
-RATED = {
-    **TASK,
-    "annotations": [{"completed_by": 4, "result": [{"from_name": "stars", "type": "rating", "value": {"rating": 2}}]}],
 }
+RATED = TASK | {"annotations": [judged(1, 4, "rating", 2)]}
 RECORD = {
     "id": "r1",
-    "fields": {"query": "What maps keys?", "document": "A dict maps keys to values."},
+    "fields": TEXTS,
     "metadata": {"query_id": "q1", "doc_id": "d1"},
     "suggestions": {"match": {"value": "no", "agent": "model"}},
     "responses": {"match": [{"value": "yes", "user_id": "a-1"}, {"value": "no", "user_id": "b-2"}]},
@@ -129,9 +80,9 @@ OLD_RECORD = {
     ],
 }
 FLAT_RECORD = {
-    "id": "r1", "status": "completed", "_server_id": "x", "query": "What maps keys?", "query_id": "q1", "doc_id": "d1",
-    "document": "A dict maps keys to values.", "match.responses": ["yes", "no"],
-    "match.responses.users": ["a-1", "b-2"], "match.responses.status": ["submitted", "discarded"],
+    "id": "r1", "status": "completed", "_server_id": "x", "query_id": "q1", "doc_id": "d1", **TEXTS,
+    "match.responses": ["yes", "no"], "match.responses.users": ["a-1", "b-2"],
+    "match.responses.status": ["submitted", "discarded"],
 }  # fmt: skip
 JUDGMENT = {"query_id": "q1", "doc_id": "d1", "assessor": "alice", "kind": "person", "grade": 2, "step": "final",
             "arm": "shown", "guideline": 1, "ms": 900, "time": "2026-11-20T09:30:00.000000Z"}  # fmt: skip
@@ -230,9 +181,7 @@ def counted(source: FileSource, kind: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("name", "content", "kind", "counts"), KINDS, ids=[one[0] for one in KINDS])
-def test_each_kind_of_file_is_recognised_and_read(
-    tmp_path: Path, name: str, content: Content, kind: str, counts: dict[str, int]
-) -> None:
+def test_each_kind_of_file_is_recognised_and_read(tmp_path, name, content, kind, counts):
     (source,) = list_sources(kept(tmp_path, name, content), name)
     found = detect(source)
     assert (found.kind, found.problem) == (kind, "")
@@ -240,7 +189,7 @@ def test_each_kind_of_file_is_recognised_and_read(
     assert counted(source, kind) == counts
 
 
-def test_what_a_person_says_of_columns_goes_before_what_their_names_say(tmp_path: Path) -> None:
+def test_what_a_person_says_of_columns_goes_before_what_their_names_say(tmp_path):
     path = kept(tmp_path, "x.json", json.dumps([{"frage": "Warum?", "antwort": "Darum.", "ok": True}]))
     assert detect(FileSource(path)).kind == "" and "columns" in detect(FileSource(path)).problem
     source = FileSource(path, fields={"frage": "query", "antwort": "text", "ok": "grade"})
@@ -248,7 +197,7 @@ def test_what_a_person_says_of_columns_goes_before_what_their_names_say(tmp_path
     assert [one.gold for one in records.read_pairs(source, 3)] == [1]
 
 
-def test_keys_of_json_and_columns_of_parquet_that_are_no_field_are_metadata(tmp_path: Path) -> None:
+def test_keys_of_json_and_columns_of_parquet_that_are_no_field_are_metadata(tmp_path):
     row = {"doc_id": "d1", "text": ["A.", "B."], "year": 1999, "tags": ["x"], "metadata": {"p": 1}, "none": None}
     for name, content in (("x.jsonl", lines(row)), ("x.parquet", parquet_of(row))):
         (found,) = records.read_documents(FileSource(kept(tmp_path, name, content)))
@@ -261,22 +210,26 @@ def test_keys_of_json_and_columns_of_parquet_that_are_no_field_are_metadata(tmp_
     assert json.loads(last.metadata) == {"seldom": "y"}
 
 
-def test_answers_may_be_a_list_or_one_a_line(tmp_path: Path) -> None:
+def test_answers_may_be_a_list_or_one_a_line(tmp_path):
     row = {"query_id": "q1", "query": "W?", "answers": ["a\nb", "c"]}
-    (found,) = records.read_queries(FileSource(kept(tmp_path, "x.parquet", parquet_of(row))), by_position=False)
-    assert json.loads(found.answers) == ["a\nb", "c"]
-    path = kept(tmp_path, "x.csv", 'query,answers\nW?,"a\nc"\n')
-    (found,) = records.read_queries(FileSource(path), by_position=False)
-    assert json.loads(found.answers) == ["a", "c"]
+    files = {"x.parquet": (parquet_of(row), ["a\nb", "c"]), "x.csv": ('query,answers\nW?,"a\nc"\n', ["a", "c"])}
+    for name, (content, answers) in files.items():
+        (query,) = records.read_queries(FileSource(kept(tmp_path, name, content)), by_position=False)
+        assert json.loads(query.answers) == answers
 
 
-def test_topics_keep_what_is_not_their_query(tmp_path: Path) -> None:
+def test_topics_keep_what_is_not_their_query(tmp_path):
     first, second = records.read_queries(FileSource(kept(tmp_path, "t.xml", TOPICS)), by_position=False)
     assert (first.id, first.text) == ("1", "coronavirus origin") and second.text == "weather & virus"
     assert json.loads(first.metadata)["narrative"] == "seeking range of information"
 
 
 # Grades
+
+
+def grades_of(folder: Path, cells: list[str], *scale: int) -> list[Any]:
+    text = "qid,docid,grade\n" + "".join(f"q1,d{n},{cell}\n" for n, cell in enumerate(cells))
+    return list(read_grades(FileSource(kept(folder, "x.csv", text)), 3, *scale))
 
 
 @pytest.mark.parametrize(
@@ -288,10 +241,8 @@ def test_topics_keep_what_is_not_their_query(tmp_path: Path) -> None:
         (["yes", "1", "0"], [1, 1, 0]),
     ],
 )
-def test_grades_may_be_words(tmp_path: Path, cells: list[str], grades: list[int]) -> None:
-    text = "qid,docid,grade\n" + "".join(f"q1,d{n},{cell}\n" for n, cell in enumerate(cells))
-    found = list(read_grades(FileSource(kept(tmp_path, "x.csv", text)), 3))
-    assert [row.grade for row in found] == grades and not any(row.problem for row in found)
+def test_grades_may_be_words(tmp_path, cells, grades):
+    assert [(row.grade, row.problem) for row in grades_of(tmp_path, cells)] == [(grade, "") for grade in grades]
 
 
 @pytest.mark.parametrize(
@@ -304,11 +255,8 @@ def test_grades_may_be_words(tmp_path: Path, cells: list[str], grades: list[int]
         (["1", "4"], 1, "grade 4 is above the highest grade 3; raise the scale to 4"),
     ],
 )
-def test_grades_that_could_mean_two_things_are_refused(
-    tmp_path: Path, cells: list[str], relevant_from: int, said: str
-) -> None:
-    text = "qid,docid,grade\n" + "".join(f"q1,d{n},{cell}\n" for n, cell in enumerate(cells))
-    good, bad = read_grades(FileSource(kept(tmp_path, "x.csv", text)), 3, relevant_from)
+def test_grades_that_could_mean_two_things_are_refused(tmp_path, cells, relevant_from, said):
+    good, bad = grades_of(tmp_path, cells, relevant_from)
     assert (good.problem, bad.line, bad.problem) == ("", 3, said)
 
 
@@ -323,7 +271,7 @@ SHEETS = {
 }
 
 
-def test_the_sheets_of_a_workbook_are_files_of_their_own(tmp_path: Path) -> None:
+def test_the_sheets_of_a_workbook_are_files_of_their_own(tmp_path):
     found = [(source, detect(source)) for source in list_sources(kept(tmp_path, "b.xlsx", workbook_of(**SHEETS)), "b")]
     compare_files(found)
     assert {str(source): (one.kind, counted(source, one.kind)) for source, one in found} == {
@@ -339,7 +287,7 @@ def test_the_sheets_of_a_workbook_are_files_of_their_own(tmp_path: Path) -> None
         list(records.read_documents(source))
 
 
-def test_a_workbook_that_holds_too_much_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workbook_that_holds_too_much_is_refused_unread(tmp_path, monkeypatch):
     path = kept(tmp_path, "b.xlsx", excel_of("text", "A dict maps keys.", "Bread."))
     (source,) = list_sources(path, "b.xlsx")
     assert [(one.line, one.text) for one in records.read_documents(source)] == [(2, "A dict maps keys."), (3, "Bread.")]
@@ -355,7 +303,7 @@ def test_a_workbook_that_holds_too_much_is_refused_unread(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("size", [3, 50, 1 << 20])
-def test_objects_are_read_wherever_they_stand(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_are_read_wherever_they_stand(tmp_path, size, monkeypatch):
     text = 'Some "text", with [ ] { } and \\ and é\n'
     rows = [{"_id": f"d{n}", "text": text, "n": [1, {"a": None}]} for n in range(9)]
     pieces = FileSource.pieces
@@ -387,7 +335,7 @@ def test_objects_are_read_wherever_they_stand(tmp_path: Path, size: int, monkeyp
         ("[]", "x: the file is empty"),
     ],
 )
-def test_a_list_that_is_damaged_is_refused_by_its_line(tmp_path: Path, text: Content, said: str) -> None:
+def test_a_list_that_is_damaged_is_refused_by_its_line(tmp_path, text, said):
     source = FileSource(kept(tmp_path, "x", text), name="x")
     with pytest.raises(BadInput) as refused:
         found = detect(source)
@@ -397,9 +345,7 @@ def test_a_list_that_is_damaged_is_refused_by_its_line(tmp_path: Path, text: Con
     assert str(refused.value).startswith(said)
 
 
-def test_a_list_on_one_line_may_be_longer_than_a_line_and_an_object_may_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_on_one_line_may_be_longer_than_a_line_and_an_object_may_not(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_LINE", 2_000)
     monkeypatch.setattr(json_objects, "MAX_LINE", 2_000)
     monkeypatch.setattr(recognition, "HEAD", 500)
@@ -414,7 +360,7 @@ def test_a_list_on_one_line_may_be_longer_than_a_line_and_an_object_may_not(
         list(records.read_documents(FileSource(path, name="x.json")))
 
 
-def test_a_large_parquet_file_is_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_parquet_file_is_read_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_rows, "BATCH", 7)
     rows = [{"id": n, "text": f"Text {n}."} for n in range(100)]
     source = FileSource(kept(tmp_path, "x.parquet", parquet_of(*rows, row_group_size=10)))
@@ -439,7 +385,7 @@ print(rows, peak_megabytes() - before)
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("form", ["parquet", "json", "xlsx"])
-def test_memory_does_not_grow_with_the_rows(tmp_path: Path, form: str) -> None:
+def test_memory_does_not_grow_with_the_rows(tmp_path, form):
     path, count = tmp_path / f"x.{form}", 20_000 if form == "xlsx" else 200_000
     texts = (f"{n} " + "a word and another " * 60 for n in range(count))
     if form == "parquet":
@@ -469,8 +415,8 @@ DAMAGED: list[tuple[str, Content, str]] = [
     ("bytes.parquet", parquet_of({"id": "d1", "text": b"\xff\xfe"}), "row 1: bytes that are not UTF-8"),
     ("corpus.json", json.dumps(DOCUMENTS)[:-9], "line 1: the JSON ends in the middle"),
     ("b.xlsx", workbook_of(**SHEETS)[:-99], "the zip archive is damaged"),
-    ("c.xlsx", zip_of(xl__workbook_DOT_xml="<x", __Content="y"), "has a path outside the archive"),
-    ("d.xlsx", zip_of(xl__workbook_DOT_xml="<x"), "the workbook is damaged or locked; save it again"),
+    ("c.xlsx", zip_of({"xl/workbook.xml": "<x", "/Content": "y"}), "has a path outside the archive"),
+    ("d.xlsx", zip_of({"xl/workbook.xml": "<x"}), "the workbook is damaged or locked; save it again"),
     ("qidpid.tsv", "1\t101\t102\n1\t101\n", "line 2: 2 columns instead of 3"),
     ("triples.tsv", "what maps keys\tA dict maps all keys.\tBread is baked of flour.\nwhat\tx\n", "line 2: 2 columns"),
     ("conflict.jsonl", lines({"query": "W?", "pos": ["A."], "neg": ["A."]}), "the pair is in line 1 with another"),
@@ -495,9 +441,7 @@ def make_base(folder: Path) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("name", "content", "said"), DAMAGED, ids=[one[0] for one in DAMAGED])
-def test_a_damaged_file_gets_one_line_and_changes_nothing(
-    tmp_path: Path, name: str, content: Content, said: str
-) -> None:
+def test_a_damaged_file_gets_one_line_and_changes_nothing(tmp_path, name, content, said):
     make_base(tmp_path)
     before = [list(model.objects.order_by("pk").values()) for model in MODELS]
     path = kept(tmp_path, name, content)
@@ -508,7 +452,7 @@ def test_a_damaged_file_gets_one_line_and_changes_nothing(
 
 
 @pytest.mark.django_db
-def test_the_parts_of_a_file_are_taken_together_whatever_they_are_called(tmp_path: Path) -> None:
+def test_the_parts_of_a_file_are_taken_together_whatever_they_are_called(tmp_path):
     folder = tmp_path / "mteb"
     (folder / "corpus").mkdir(parents=True)
     for number, row in enumerate(DOCUMENTS):
@@ -523,9 +467,7 @@ def test_the_parts_of_a_file_are_taken_together_whatever_they_are_called(tmp_pat
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("name", "content", "kind", "counts"), first_slow(KINDS, 6), ids=[one[0] for one in KINDS])
-def test_each_kind_of_file_is_imported_once(
-    tmp_path: Path, name: str, content: Content, kind: str, counts: dict[str, int]
-) -> None:
+def test_each_kind_of_file_is_imported_once(tmp_path, name, content, kind, counts):
     make_base(tmp_path)
     path = kept(tmp_path, name, content)
     first, again = (import_files("books", path, "--update")[0] for _ in range(2))

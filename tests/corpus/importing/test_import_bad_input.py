@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
@@ -49,18 +48,14 @@ BAD: list[tuple[str, bytes, str]] = [
     ("qrels", b"q1 d1\n", "qrels, line 1: 2 columns"),
     ("qrels", b"q1 0 d1 1.5\n", "qrels, line 1: the grade is not an integer, nor yes or no"),
     ("qrels", b"q1 0 d1 1e1\n", "qrels, line 1: the grade is not an integer, nor yes or no"),
-    (
-        "pairs",
-        lines(*({"query_id": "q1", "doc_id": "d1", "gold": n} for n in (1, 0))),
-        "pairs, line 2: the pair is",
-    ),
+    ("pairs", lines(*({"query_id": "q1", "doc_id": "d1", "gold": n} for n in (1, 0))), "pairs, line 2: the pair is"),
     ("runs", b"q1 Q0 d1 1 nan x\n", "runs, line 1: the score is not a number"),
     ("runs", b"q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.5 x\nq1 Q0 d1 3 1.0 x\n", 'runs, line 3: document "d1" is listed'),
 ]
 
 
 @pytest.mark.parametrize(("part", "content", "said"), BAD, ids=range(len(BAD)))
-def test_a_bad_file_gets_one_line_and_nothing_is_there(tmp_path: Path, part: str, content: bytes, said: str) -> None:
+def test_a_bad_file_gets_one_line_and_nothing_is_there(tmp_path, part, content, said):
     added = GOOD["corpus"] + content[1:] if content.startswith(b"+") else content
     arguments = ["small"]
     for name, data in {**GOOD, part: added}.items():
@@ -76,7 +71,7 @@ def refused(*arguments: str) -> str:
     return said
 
 
-def test_a_missing_file_and_a_name_that_no_address_could_hold(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_name_that_no_address_could_hold(tmp_path):
     missing = refused("small", "--corpus=/none", "--queries=/none")
     assert missing.startswith("/none: ") and missing.endswith("no such file\n")
     (tmp_path / "corpus").write_bytes(GOOD["corpus"])

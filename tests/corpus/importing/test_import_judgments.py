@@ -1,15 +1,13 @@
 """Imported judgments: people's settle where nobody judged, others measure; bad rows are refused or counted."""
 
-import json
 import re
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 
 from corpus.errors import BadInput
 from corpus.importing.assess import import_judgments
 from corpus.models import Assessor, Judgment, Label, Pair
+from tests.called import call
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +77,7 @@ def test_a_grade_of_a_pair_that_is_no_candidate_is_kept_without_making_it_one(br
 BAD = "q1 0 d1 1\nq1 0 d1 1\nq1 0 d1 2\nq1 0 d9 1\nq9 0 d1 1\nq1 0 d2 3\nq1 0 d2\nq1 0 d2 x\nq1 0 d2 -1\n"
 
 
-def test_bad_rows_refuse_the_file_by_line(bring):
+def test_bad_rows_refuse_the_file_by_line_and_the_first_twenty_are_named(bring):
     with pytest.raises(BadInput) as refusal:
         bring(BAD)
     said = str(refusal.value)
@@ -87,6 +85,11 @@ def test_bad_rows_refuse_the_file_by_line(bring):
     assert ": 7 bad rows (" in said and "2 unknown from line 4)" in said
     assert re.findall(r"line (\d+): ", said) == ["2", "3", "4", "5", "6", "7", "8"]
     assert not Judgment.objects.exists() and not Assessor.objects.exists()
+    with pytest.raises(BadInput) as refusal:
+        bring("q1 0 d1 1\n" + "q1 0 d1 9\n" * 30)
+    said = str(refusal.value)
+    assert "30 out-of-range from line 2" in said and "(the first 20 of 30)" in said
+    assert re.findall(r"line (\d+): ", said) == [str(line) for line in range(2, 22)]
 
 
 def test_a_row_that_repeats_another_counts_once(bring):
@@ -121,15 +124,6 @@ def test_a_grade_below_0_is_no_judgment_and_is_counted(bring, text):
         bring("q1 0 d9 -1\n")
 
 
-def test_only_the_first_twenty_bad_rows_are_named(bring):
-    with pytest.raises(BadInput) as refusal:
-        bring("q1 0 d1 1\n" + "q1 0 d1 9\n" * 30)
-    said = str(refusal.value)
-    assert "30 out-of-range from line 2" in said
-    assert "line 21:" in said and "line 22:" not in said
-    assert "(the first 20 of 30)" in said
-
-
 def test_another_grade_of_the_same_assessor_is_a_conflict(bring):
     bring("q1 0 d1 1\n")
     with pytest.raises(BadInput, match=r"line 1: grade 2.* 1 "):
@@ -141,14 +135,10 @@ def test_another_grade_of_the_same_assessor_is_a_conflict(bring):
 def test_the_command_prints_json_and_knows_its_collections(collection, tmp_path):
     path = tmp_path / "qrels"
     path.write_text("q1 0 d1 1\n")
-    options = ["--assessor=bob", "--kind=human", str(path)]
-    out, err = StringIO(), StringIO()
-    call_command("import_judgments", "books", *options, "--json", stdout=out, stderr=err)
-    assert json.loads(out.getvalue())["judgments"] == 1
+    options = ("--assessor=bob", "--kind=human", path)
+    assert call("import_judgments", "books", *options, "--json").json["judgments"] == 1
     path.write_text(BAD)
-    with pytest.raises(SystemExit) as end:
-        call_command("import_judgments", "books", *options, stdout=StringIO(), stderr=err)
-    assert end.value.code == 2 and "(--skip-invalid)" in err.getvalue()
-    with pytest.raises(SystemExit) as end:
-        call_command("import_judgments", "nobooks", *options, stdout=StringIO(), stderr=err)
-    assert end.value.code == 2 and '"nobooks"' in err.getvalue() and ": books" in err.getvalue()
+    refused = call("import_judgments", "books", *options)
+    assert refused.code == 2 and "(--skip-invalid)" in refused.err
+    refused = call("import_judgments", "nobooks", *options)
+    assert refused.code == 2 and '"nobooks"' in refused.err and ": books" in refused.err

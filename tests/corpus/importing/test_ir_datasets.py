@@ -52,7 +52,7 @@ def read(cache: Path, name: str, folder: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_a_collection_in_the_cache_is_imported(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collection_in_the_cache_is_imported(cache, tmp_path, monkeypatch):
     folder = tmp_path / "out"
     assert read(cache, "vaswani", folder) == "['corpus.jsonl', 'queries.jsonl', 'qrels.txt']"
     monkeypatch.setattr(
@@ -64,7 +64,7 @@ def test_a_collection_in_the_cache_is_imported(cache: Path, tmp_path: Path, monk
 
 
 @pytest.mark.slow
-def test_what_is_not_on_the_disk_is_not_downloaded(cache: Path, tmp_path: Path) -> None:
+def test_what_is_not_on_the_disk_is_not_downloaded(cache, tmp_path):
     (cache / "vaswani" / "docs.txt").unlink()
     said = read(cache, "vaswani", tmp_path / "out")
     assert '"vaswani"' in said and "ir_datasets export vaswani docs" in said
@@ -72,7 +72,7 @@ def test_what_is_not_on_the_disk_is_not_downloaded(cache: Path, tmp_path: Path) 
 
 
 @pytest.mark.django_db
-def test_without_the_package_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_one_line_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     said = '"vaswani": the Python package ir_datasets is not installed; pip install ir_datasets\n'
     assert import_files("books", "--ir-datasets", "vaswani") == ({}, said)

@@ -48,9 +48,7 @@ def bring(folder: Path, *options: str, name: str = "tea", **files: str) -> tuple
         ("judgments", JUDGMENTS + "q1,d0,1,Ann\n", "judgments", 1),
     ],
 )
-def test_a_row_that_repeats_another_counts_once_and_is_counted(
-    tmp_path: Path, part: str, text: str, what: str, repeats: int
-) -> None:
+def test_a_row_that_repeats_another_counts_once_and_is_counted(tmp_path, part, text, what, repeats):
     for update in ([], ["--update"]):  # into an empty collection, and into one that has it all
         report, said = bring(tmp_path, *update, **{"qrels": QRELS, part: text} if part != "judgments" else {part: text})
         assert report, said
@@ -62,17 +60,13 @@ def test_a_row_that_repeats_another_counts_once_and_is_counted(
 @pytest.mark.parametrize(
     ("part", "text", "said"),
     [
-        (
-            "corpus",
-            lines([*DOCUMENTS, {"_id": "d1", "text": "Other."}]),
-            'line 4: the id "d1" is already in line 2',
-        ),
+        ("corpus", lines([*DOCUMENTS, {"_id": "d1", "text": "Other."}]), 'line 4: the id "d1" is already in line 2'),
         ("queries", lines([*QUERIES, {"_id": "q1", "text": "Other?"}]), 'line 3: the id "q1" is already in line 1'),
         ("qrels", QRELS + "q1 0 d0 2\n", "line 4: the pair is already in line 1, with another grade"),
         ("judgments", JUDGMENTS + "q1,d0,2,Ann\n", "line 4: grade 2, but line 2 has 1"),
     ],
 )
-def test_a_row_that_says_something_else_is_refused(tmp_path: Path, part: str, text: str, said: str) -> None:
+def test_a_row_that_says_something_else_is_refused(tmp_path, part, text, said):
     report, refusal = bring(tmp_path, **{part: text})
     assert not report and said in refusal and not Document.objects.exists()
 
@@ -86,9 +80,7 @@ def test_a_row_that_says_something_else_is_refused(tmp_path: Path, part: str, te
         ("judgments", JUDGMENTS + "q9,d0,1,Ann\n", 1, 'line 4: no query has the id "q9"'),
     ],
 )
-def test_rows_with_unknown_ids_are_left_out_where_it_is_asked_for(
-    tmp_path: Path, part: str, text: str, count: int, first: str
-) -> None:
+def test_rows_with_unknown_ids_are_left_out_where_it_is_asked_for(tmp_path, part, text, count, first):
     report, refusal = bring(tmp_path, **{part: text})
     assert not report and first in refusal and "(--skip-unknown)" in refusal
     report, _said = bring(tmp_path, "--skip-unknown", **{part: text})
@@ -96,14 +88,14 @@ def test_rows_with_unknown_ids_are_left_out_where_it_is_asked_for(
     assert Pair.objects.filter(is_candidate=True).count() == (2 if part == "judgments" else 3)
 
 
-def test_only_the_first_unknown_rows_are_named(tmp_path: Path) -> None:
+def test_only_the_first_unknown_rows_are_named(tmp_path):
     qrels = QRELS + "".join(f"q1 0 gone{n} 1\n" for n in range(50))
     report, _said = bring(tmp_path, "--skip-unknown", qrels=qrels)
     assert report["unknown"] == 50 and len(report["unknown_first"]) == 5
     assert Judgment.objects.count() == 3
 
 
-def test_a_grade_above_the_scale_names_what_to_change(tmp_path: Path) -> None:
+def test_a_grade_above_the_scale_names_what_to_change(tmp_path):
     _report, said = bring(tmp_path, qrels=QRELS + "q2 0 d1 4\n")
     assert "line 4: grade 4 " in said and "scale to 4" in said
     report, _said = bring(tmp_path, "--grades", "4", qrels=QRELS + "q2 0 d1 4\n")
@@ -138,7 +130,7 @@ def named_pairs() -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("source", ["bm25", "runs"])
-def test_a_query_that_is_a_document_is_no_candidate_of_itself(tmp_path: Path, source: str) -> None:
+def test_a_query_that_is_a_document_is_no_candidate_of_itself(tmp_path, source):
     files = {"corpus": lines(ARGUMENTS), "queries": lines(ASKED)}
     options = ["--bm25", "2"]
     if source == "runs":
@@ -153,7 +145,7 @@ def test_a_query_that_is_a_document_is_no_candidate_of_itself(tmp_path: Path, so
     assert report["own_document"] == 0 and named_pairs() | {("1", "1")} > SELVES
 
 
-def test_a_query_that_is_a_document_is_left_out_of_its_own_ranking(tmp_path: Path) -> None:
+def test_a_query_that_is_a_document_is_left_out_of_its_own_ranking(tmp_path):
     bring(tmp_path, corpus=lines(ARGUMENTS), queries=lines(ASKED))
     collection = Query.objects.first().collection  # type: ignore[union-attr]
 

@@ -7,16 +7,13 @@ import json
 import lzma
 import sqlite3
 import tarfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from pyarrow import feather, parquet
 
-from annotation.models import Role
 from benchmark.runs.files import RunFile, read_qrels
 from corpus.aspects.files import read_aspects
 from corpus.errors import BadInput
@@ -27,7 +24,7 @@ from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import top_of_run
 from judges.management.commands import measure_evidence
 from judges.panels import judges_file
-from tests.factories import make_collection, make_member
+from tests.corpus.importing.file_contents import zip_of
 from tests.settings_files import read_settings
 from tests.stages import crossed
 
@@ -52,14 +49,6 @@ IMPORTERS = {
     "settings": read_settings,
     "answers of a model": measure_evidence.read_outputs,
 }
-
-
-def zipped(*names: str) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name in names:
-            archive.writestr(name, LINES)
-    return file.getvalue()
 
 
 def tarred(mode: str) -> bytes:
@@ -88,9 +77,9 @@ FILES: dict[str, Callable[[Path], bytes]] = {
     "a Parquet file": lambda _: columns(parquet.write_table),
     "an Arrow or Feather file": lambda _: columns(feather.write_feather),
     "an SQLite database": database,
-    "an Excel workbook": lambda _: zipped("[Content_Types].xml", "docProps/app.xml", "xl/workbook.xml"),
-    "a Word document": lambda _: zipped("[Content_Types].xml", "word/document.xml"),
-    "a zip archive": lambda _: zipped("corpus.jsonl", "queries.jsonl"),
+    "an Excel workbook": lambda _: zip_of(dict.fromkeys(("[Content_Types].xml", "xl/workbook.xml"), LINES)),
+    "a Word document": lambda _: zip_of(dict.fromkeys(("[Content_Types].xml", "word/document.xml"), LINES)),
+    "a zip archive": lambda _: zip_of(dict.fromkeys(("corpus.jsonl", "queries.jsonl"), LINES)),
     "text in UTF-16": lambda _: LINES.encode("utf-16"),
     "text in UTF-32": lambda _: LINES.encode("utf-32"),
     "a bzip2 archive": lambda _: bz2.compress(LINES.encode()),
@@ -112,7 +101,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("what", "importer"), REFUSED)
-def test_every_importer_says_which_file_it_got_and_what_to_do(what: str, importer: str, tmp_path: Path) -> None:
+def test_every_importer_says_which_file_it_got_and_what_to_do(what, importer, tmp_path):
     path = tmp_path / "given"
     path.write_bytes(FILES[what](tmp_path))
     with pytest.raises(BadInput) as refused:
@@ -122,7 +111,7 @@ def test_every_importer_says_which_file_it_got_and_what_to_do(what: str, importe
 
 
 @pytest.mark.parametrize("importer", IMPORTERS)
-def test_a_folder_is_named_with_the_files_that_could_be_meant(importer: str, tmp_path: Path) -> None:
+def test_a_folder_is_named_with_the_files_that_could_be_meant(importer, tmp_path):
     for name in ("corpus.jsonl", "qrels", "README.md"):
         (tmp_path / name).touch()
     with pytest.raises(BadInput, match=r"folder, .*corpus\.jsonl, qrels, "):
@@ -139,7 +128,7 @@ def test_a_folder_is_named_with_the_files_that_could_be_meant(importer: str, tmp
         (gzip.compress(columns(feather.write_feather)), "an Arrow or Feather file"),
     ],
 )
-def test_without_a_mark_and_inside_gzip_too(data: bytes, what: str, tmp_path: Path) -> None:
+def test_without_a_mark_and_inside_gzip_too(data, what, tmp_path):
     path = tmp_path / "given"
     path.write_bytes(data)
     with pytest.raises(BadInput, match=f"this is {what}"):
@@ -173,7 +162,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("what", "text", "importer"), NAMED)
-def test_json_of_other_tools_is_named(what: str, text: str, importer: str, tmp_path: Path) -> None:
+def test_json_of_other_tools_is_named(what, text, importer, tmp_path):
     path = tmp_path / "given.json"
     path.write_text(text)
     with pytest.raises(BadInput) as refused:
@@ -181,7 +170,7 @@ def test_json_of_other_tools_is_named(what: str, text: str, importer: str, tmp_p
     assert f"this is {what}" in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_what_is_ours_is_never_taken_for_another() -> None:
+def test_what_is_ours_is_never_taken_for_another():
     """Texts may begin with letters that mark a binary file, and speak of other tools."""
     said = json.dumps({"_id": "d", "text": 'PAR1 {"annotations": [], "data": 1, "completions": 2}'})
     for text in ("ORC 0 d1 1\n", "PAR1 Q0 d1 1 2.0 tag\n", "BZh 0 d 1\n", "caf\u00e9\n" * 99, said, LINES, ""):
@@ -189,23 +178,3 @@ def test_what_is_ours_is_never_taken_for_another() -> None:
     assert recognition.recognise_format(("x" * 9 + "é").encode()[:-1]) is None
     assert recognition.json_of(said.encode()) is None and recognition.json_of(LINES.encode()) is None
     assert recognition.json_of(b'{"_id": "q", "text": "t", "answers": ["a"], "metadata": {"label": 1}}') is None
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("address", "fields"),
-    [
-        ("benchmark/runs/upload/", {"files": "Feather"}),
-        ("benchmark/qrels/", {"file": "Feather"}),
-    ],
-)
-def test_pages_name_what_was_uploaded(client, address: str, fields: dict[str, str]) -> None:
-    books = make_collection("books")
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    data = columns(feather.write_feather)
-    answer = client.post(
-        f"/c/books/{address}", {name: SimpleUploadedFile("mine.parquet", data) for name in fields} | {"bm25": "3"}
-    )
-    assert answer.status_code == 422
-    page = " ".join(answer.content.decode().split())
-    assert "mine.parquet: this is an Arrow" in page, page[page.find("<main") :]

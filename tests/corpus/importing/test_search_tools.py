@@ -49,9 +49,7 @@ def read(folder: Path, body: dict[str, Any]) -> tuple[dict[str, int], str]:
         ((1e-3, "1e-3"), [0, 0]),
     ],
 )
-def test_ratings_from_0_to_1_are_shares_of_the_scale_and_whole_numbers_grades(
-    shop: Collection, tmp_path: Path, ratings: tuple[Any, ...], grades: list[int]
-) -> None:
+def test_ratings_from_0_to_1_are_shares_of_the_scale_and_whole_numbers_grades(shop, tmp_path, ratings, grades):
     found, said = read(tmp_path, judgments(*ratings))
     assert [found[name] for name in sorted(found)] == grades, said
     assert Query.objects.count() == 1, "the query is the collection's, by its text"
@@ -70,14 +68,12 @@ def test_ratings_from_0_to_1_are_shares_of_the_scale_and_whole_numbers_grades(
         ((10**400,), "a: the grade is not an integer"),
     ],
 )
-def test_a_rating_that_fits_no_grade_is_refused_with_its_query_and_document(
-    shop: Collection, tmp_path: Path, ratings: tuple[Any, ...], words: str
-) -> None:
+def test_a_rating_that_fits_no_grade_is_refused_with_its_query_and_document(shop, tmp_path, ratings, words):
     found, said = read(tmp_path, judgments(*ratings))
     assert not found and "m.json, line 1: " in said and f'"what is tea", {words}' in said
 
 
-def test_a_rating_that_our_own_scale_does_not_have_is_refused(shop: Collection, tmp_path: Path) -> None:
+def test_a_rating_that_our_own_scale_does_not_have_is_refused(shop, tmp_path):
     description = "Labels of shop; rating of each grade: 0=0.0, 1=0.1, 2=0.5, 3=0.5"
     found, said = read(tmp_path, judgments("0.1", "0.5", description=description))
     assert found == {"a": 1, "b": 2}, said
@@ -85,7 +81,7 @@ def test_a_rating_that_our_own_scale_does_not_have_is_refused(shop: Collection, 
     assert "the rating 0.2 fits no grade of the scale 0=0.0, 1=0.1, 2=0.5, 3=0.5" in said
 
 
-def test_a_scale_with_a_small_rating_is_read_back(shop: Collection, tmp_path: Path) -> None:
+def test_a_scale_with_a_small_rating_is_read_back(shop, tmp_path):
     ratings = {0: 0.0, 1: 0.00001, 2: 0.5, 3: 1.0}
     description = f"rating of each grade: {describe_ratings(ratings)}"
     found, said = read(tmp_path, judgments("0.00001", "1e-05", "1.0", description=description))
@@ -93,12 +89,12 @@ def test_a_scale_with_a_small_rating_is_read_back(shop: Collection, tmp_path: Pa
 
 
 @pytest.mark.parametrize("scale", ["0=., 1=1", "0=0.0, 1=1.0.0", "0=01=1", "1=" + "111=" * 60 + "x"])
-def test_a_scale_in_other_words_is_none(shop: Collection, tmp_path: Path, scale: str) -> None:
+def test_a_scale_in_other_words_is_none(shop, tmp_path, scale):
     found, said = read(tmp_path, judgments("0.0", "1.0", description=f"rating of each grade: {scale}"))
     assert found == {"a": 0, "b": 3}, said
 
 
-def test_the_workbenchs_own_answer_is_read(shop: Collection, tmp_path: Path) -> None:
+def test_the_workbenchs_own_answer_is_read(shop, tmp_path):
     # https://docs.opensearch.org/3.9/search-plugins/search-relevance/judgments/, "View a judgment list".
     source = {"id": "b54f", "timestamp": "2025-06-11T06:07:23.766Z", "status": "COMPLETED", **judgments("3.000")}
     hit = {"_index": "search-relevance-judgment", "_id": "b54f", "_score": 1, "_source": source}
@@ -106,7 +102,7 @@ def test_the_workbenchs_own_answer_is_read(shop: Collection, tmp_path: Path) -> 
     assert read(tmp_path, answer)[0] == {"a": 3}
 
 
-def test_rank_eval_is_read_with_and_without_the_texts_of_its_queries(shop: Collection, tmp_path: Path) -> None:
+def test_rank_eval_is_read_with_and_without_the_texts_of_its_queries(shop, tmp_path):
     rated = [{"_index": "i", "_id": "a", "rating": 3}, {"_index": "i", "_id": "b", "rating": 0}]
     request = {"id": "q1", "request": {"query": {"match": {"text": "what is tea"}}}, "ratings": rated}
     assert read(tmp_path, {"requests": [request], "metric": {"dcg": {}}})[0] == {"a": 3, "b": 0}
@@ -119,7 +115,7 @@ def test_rank_eval_is_read_with_and_without_the_texts_of_its_queries(shop: Colle
     assert '"q1", c: the grade is not an integer' in read(tmp_path, {"requests": [wrong]})[1]
 
 
-def test_a_text_that_several_queries_have_is_refused(shop: Collection, tmp_path: Path) -> None:
+def test_a_text_that_several_queries_have_is_refused(shop, tmp_path):
     make_query(shop, "what is tea", external_id="q7")
     found, said = read(tmp_path, judgments("1.0"))
     assert not found and "q1, q7" in said

@@ -29,7 +29,7 @@ def columns_of(folder: Path, header: str, name: str = "given.csv", **fields: str
     return table.fields
 
 
-def test_documents_of_a_csv_keep_quotes_line_breaks_and_other_columns(tmp_path: Path) -> None:
+def test_documents_of_a_csv_keep_quotes_line_breaks_and_other_columns(tmp_path):
     first, second = records.read_documents(source_of(tmp_path, TEXTS))
     assert (first.line, first.id, first.title) == (2, "d1", "One")
     assert first.text == 'First, with "quotes"\nand a second line' and first.metadata == '{"Year": "1999"}'
@@ -55,11 +55,11 @@ def test_documents_of_a_csv_keep_quotes_line_breaks_and_other_columns(tmp_path: 
         ("Frage\tAntwort", "x.tsv", ["metadata", "metadata"]),
     ],
 )
-def test_what_a_column_is_shows_in_its_header(tmp_path: Path, header: str, name: str, fields: list[str]) -> None:
+def test_what_a_column_is_shows_in_its_header(tmp_path, header, name, fields):
     assert list(columns_of(tmp_path, header, name).values()) == fields
 
 
-def test_what_the_user_says_goes_before_the_header(tmp_path: Path) -> None:
+def test_what_the_user_says_goes_before_the_header(tmp_path):
     found = columns_of(tmp_path, "text,words", words="text")
     assert found == {"text": "metadata", "words": "text"}
     with pytest.raises(BadInput, match='cannot be "words"'):
@@ -68,7 +68,7 @@ def test_what_the_user_says_goes_before_the_header(tmp_path: Path) -> None:
         columns_of(tmp_path, "a,b", a="text", b="text")
 
 
-def test_a_table_whose_rows_are_pairs_gives_each_text_once(tmp_path: Path) -> None:
+def test_a_table_whose_rows_are_pairs_gives_each_text_once(tmp_path):
     text = "query,doc,label\nWhich?,First.,1\nWhich?,Second.,0\nWhy?,First.,\n"
     source = source_of(tmp_path, text)
     assert [one.text for one in records.read_documents(source)] == ["First.", "Second."]
@@ -79,17 +79,12 @@ def test_a_table_whose_rows_are_pairs_gives_each_text_once(tmp_path: Path) -> No
     assert {one.query for one in pairs} == {one.id for one in queries}
 
 
-def test_a_column_of_grades_with_gaps_may_be_written_as_1_0(tmp_path: Path) -> None:
-    source = source_of(tmp_path, "qid,docid,gold,score\nq,d,1.0,0.5\nq,e,,\n")
-    assert [(one.gold, one.teacher_score) for one in records.read_pairs(source, 1)] == [(1, 0.5), (None, None)]
-
-
-def test_a_file_without_a_header_keeps_its_double_quotes(tmp_path: Path) -> None:
+def test_a_file_without_a_header_keeps_its_double_quotes(tmp_path):
     source = source_of(tmp_path, '7\t"How tall\n8\tis it" then\n', "queries.tsv")
     assert [one.text for one in records.read_queries(source, by_position=False)] == ['"How tall', 'is it" then']
 
 
-def test_grades_from_a_table_may_name_who_gave_them(tmp_path: Path) -> None:
+def test_grades_from_a_table_may_name_who_gave_them(tmp_path):
     source = source_of(tmp_path, "annotator;relevance;qid;docid\nalice;1;q1;d1\nbob;x;q1;d1\nbob;0;q1\n")
     good, wrong, ragged = read_grades(source, 1)
     assert (good.query, good.document, good.grade, good.assessor) == ("q1", "d1", 1, "alice")
@@ -111,7 +106,7 @@ def test_grades_from_a_table_may_name_who_gave_them(tmp_path: Path) -> None:
         ("", "given.csv: the file is empty"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str | bytes, said: str) -> None:
+def test_what_is_wrong_is_named_with_its_line(tmp_path, text, said):
     source = source_of(tmp_path, text)
     with pytest.raises(BadInput) as refused:
         list(records.read_documents(source))
@@ -129,7 +124,7 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str | bytes,
         (",d,1,", '"query_id" is empty'),
     ],
 )
-def test_a_wrong_cell_of_a_pair_is_named(tmp_path: Path, row: str, said: str) -> None:
+def test_a_wrong_cell_of_a_pair_is_named(tmp_path, row, said):
     with pytest.raises(BadInput, match=f"line 2: {said}"):
         list(records.read_pairs(source_of(tmp_path, f"qid,docid,grade,score\n{row}\n"), 1))
 
@@ -138,7 +133,7 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\
 
 
 @given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1), delimiter=st.sampled_from(",;|"))
-def test_what_the_library_writes_is_read_back(tmp_path_factory, rows: list[tuple[str, str]], delimiter: str) -> None:
+def test_what_the_library_writes_is_read_back(tmp_path_factory, rows, delimiter):
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerows([("title", "text"), *rows])

@@ -39,10 +39,7 @@ def travelled_label(books: Collection, folder: Path) -> tuple[Pair, Model]:
 
 
 def test_a_label_is_followed_and_suspects_are_sent_to_people_in_every_look_and_by_keyboard(
-    instance: dict[str, str],
-    new_page: "NewPage",
-    violations: "Callable[[Page], list[str]]",
-    tmp_path: Path,
+    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", tmp_path: Path
 ) -> None:
     books = make_books()
     alice = make_member(books, "alice", Role.ADMIN)
