@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from corpus.models import Collection
 from training.comparisons.tabling import TrainedModel, group_models
@@ -56,7 +55,7 @@ def publish_all(birds: Collection, folder: Path) -> list[Model]:
     return made
 
 
-def test_the_table_has_the_rows_of_the_paper_in_its_order() -> None:
+def test_the_table_has_the_rows_of_the_paper_in_its_order():
     (group,) = group_models(trained())
     rows = [(row.role, row.reward) for row in group["rows"]]
     both = [("SFT + RL", reward) for reward in ("rr", "ndcg", "se")]
@@ -67,7 +66,7 @@ def test_the_table_has_the_rows_of_the_paper_in_its_order() -> None:
         assert row.measure.low < row.measure.value < row.measure.high
 
 
-def test_changes_are_against_the_start_and_against_the_untuned_base() -> None:
+def test_changes_are_against_the_start_and_against_the_untuned_base():
     (group,) = group_models(trained())
     by_name = {row.name: row for row in group["rows"]}
     rr, rl = by_name["rr"], by_name["rl"]
@@ -81,7 +80,7 @@ def test_changes_are_against_the_start_and_against_the_untuned_base() -> None:
     assert group["rows"][0].start is None and group["rows"][0].root is None
 
 
-def test_models_of_other_queries_stand_apart_and_those_without_any_are_left_out() -> None:
+def test_models_of_other_queries_stand_apart_and_those_without_any_are_left_out():
     other = TrainedModel(9, "p", "prism", "owner/base", "/m/p", HeldOut(values(0.2, 8, 12), values(0.4, 9, 12)))
     silent = TrainedModel(10, "old", "prism", "owner/base", "/m/old", HeldOut())
     groups = group_models([*trained(), other, silent])
@@ -89,21 +88,19 @@ def test_models_of_other_queries_stand_apart_and_those_without_any_are_left_out(
     assert [row.role for row in groups[1]["rows"]] == ["base", "prism"]
 
 
-def test_a_line_of_trainings_that_begins_with_itself_ends() -> None:
+def test_a_line_of_trainings_that_begins_with_itself_ends():
     one = TrainedModel(1, "a", "erank-grpo", "/m/a", "/m/a", HeldOut(BASE, SFT))
     (group,) = group_models([one])
     assert [row.role for row in group["rows"]] == ["base", "RL"]
 
 
-def test_a_folder_that_says_nothing_has_no_measures(tmp_path: Path) -> None:
+def test_a_folder_that_says_nothing_has_no_measures(tmp_path):
     assert read_held_out(tmp_path) == HeldOut()
     (tmp_path / "reranker.json").write_text('{"kind": "causal"}')
     assert read_held_out(tmp_path) == HeldOut()
 
 
-def test_the_page_compares_models_with_intervals_and_a_picture(
-    alice: Client, birds: Collection, tmp_path: Path
-) -> None:
+def test_the_page_compares_models_with_intervals_and_a_picture(alice, birds, tmp_path):
     address = "/c/birds/training/compare/"
     assert "No model" in alice.get(address).content.decode()
     models = publish_all(birds, tmp_path)
@@ -116,10 +113,10 @@ def test_the_page_compares_models_with_intervals_and_a_picture(
     assert "Compare trained models" in alice.get("/c/birds/training/").content.decode()
 
 
-def test_a_published_model_is_offered_as_a_base(alice: Client, birds: Collection, tmp_path: Path) -> None:
+def test_a_published_model_is_offered_as_a_base(alice, birds, tmp_path):
     from django.conf import settings
 
-    from tests.training.trainers.scored import export_scores
+    from tests.training.trainers.learnable import export_scores
 
     folder = Path(settings.VAR) / "exports" / "birds" / "scores"
     scores = folder if folder.exists() else export_scores(folder, queries=4, dev=2)

@@ -50,7 +50,7 @@ def train(
     return told.train(trainer)
 
 
-def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts: Any, tmp_path: Path) -> None:
+def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     folder = JobFolder(tmp_path / "job")
@@ -67,9 +67,7 @@ def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts: Any, tmp
 
 
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
-def test_a_tracker_gets_losses_and_dev_measures_in_the_jobs_folder(
-    name: str, parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tracker_gets_losses_and_dev_measures_in_the_jobs_folder(name, parts, tmp_path, monkeypatch):
     """With the real package, where it is installed: offline, or as a store of files."""
     pytest.importorskip(name)
     folder = JobFolder(tmp_path / "job")
@@ -85,9 +83,7 @@ def test_a_tracker_gets_losses_and_dev_measures_in_the_jobs_folder(
 
 
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
-def test_a_tracker_that_is_asked_for_is_told_where_to_write(
-    name: str, parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tracker_that_is_asked_for_is_told_where_to_write(name, parts, tmp_path, monkeypatch):
     for variable in ("WANDB_DIR", "WANDB_MODE", "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME", "WANDB_PROJECT"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "mine")
@@ -101,7 +97,7 @@ def test_a_tracker_that_is_asked_for_is_told_where_to_write(
     assert os.environ["MLFLOW_ALLOW_FILE_STORE"] == "mine"
 
 
-def test_killed_before_the_measurement_it_measures_and_then_has_nothing_left(parts: Any, tmp_path: Path) -> None:
+def test_killed_before_the_measurement_it_measures_and_then_has_nothing_left(parts, tmp_path):
     folder = JobFolder(tmp_path / "job")
     chosen = train(folder, parts)
     kept = folder.checkpoint(8) / "trainer.json"
@@ -111,13 +107,13 @@ def test_killed_before_the_measurement_it_measures_and_then_has_nothing_left(par
     assert "8" in json.loads(kept.read_text())["measured"]
 
 
-def test_early_stopping_ends_after_so_many_measurements_without_a_better_one(parts: Any, tmp_path: Path) -> None:
+def test_early_stopping_ends_after_so_many_measurements_without_a_better_one(parts, tmp_path):
     folder = JobFolder(tmp_path / "job")
     step, _ = train(folder, parts, worse=True, early_stopping=2, evaluate_every=2)
     assert step == 2 and [one["step"] for one in folder.read_metrics() if "dev" in one] == [2, 4, 6]
 
 
-def test_the_share_of_the_devices_rate_is_said_where_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_share_of_the_devices_rate_is_said_where_it_is_known(monkeypatch):
     for name, rate in (("NVIDIA H100 80GB HBM3", 989e12), ("NVIDIA L40", 181e12), ("Something else", 0.0)):
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda name=name: name)
         assert callback.device_rate("cuda") == rate
@@ -127,7 +123,7 @@ def test_the_share_of_the_devices_rate_is_said_where_it_is_known(monkeypatch: py
     assert callback.flops_per_token(model) == 4 * 100 + 6 * 50
 
 
-def test_the_optimiser_has_its_memory_before_the_first_step_and_no_weight_has_moved() -> None:
+def test_the_optimiser_has_its_memory_before_the_first_step_and_no_weight_has_moved():
     layer = torch.nn.Linear(4, 4)
     optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1, weight_decay=0.5)
     before = [value.detach().clone() for value in layer.parameters()]
@@ -139,28 +135,22 @@ def test_the_optimiser_has_its_memory_before_the_first_step_and_no_weight_has_mo
     assert optimizer.param_groups[0]["lr"] == 0.1
 
 
-def test_a_step_that_does_not_fit_says_what_to_lower(
-    parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a library's trainer cannot do a step again with less. The error is torch's own, raised by the test."""
+def run_out_of_memory(*given: Any, **named: Any) -> None:
+    """The error is torch's own."""
+    raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
 
-    def fail(*given: Any, **named: Any) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
 
-    monkeypatch.setattr(Trainer, "training_step", fail)
+def test_a_step_that_does_not_fit_says_what_to_lower(parts, tmp_path, monkeypatch):
+    """Where a library's trainer cannot do a step again with less."""
+    monkeypatch.setattr(Trainer, "training_step", run_out_of_memory)
     with pytest.raises(DoesNotFit, match=r"token_budget \(3,072\)"):
         train(JobFolder(tmp_path / "job"), parts)
 
 
-def test_an_optimiser_that_does_not_fit_is_refused_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is torch's own, raised by the test."""
+def test_an_optimiser_that_does_not_fit_is_refused_before_the_first_step(monkeypatch):
     layer = torch.nn.Linear(4, 4)
     optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1)
-
-    def fail() -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
-
-    monkeypatch.setattr(optimizer, "step", fail)
+    monkeypatch.setattr(optimizer, "step", run_out_of_memory)
     with pytest.raises(DoesNotFit, match="lora_rank"):
         callback.reserve_optimizer(optimizer)
     assert all(value.grad is None for value in layer.parameters()) and optimizer.param_groups[0]["lr"] == 0.1

@@ -1,20 +1,26 @@
-"""Recipe `cross-encoder`: what its rows and targets are, and that its loss falls with each of the three losses."""
+"""Recipe `cross-encoder`: rows, targets, losses by hand; and a tuned model beats its base, on shuffled labels it does not."""
 
+import json
 import math
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from corpus.errors import BadInput  # noqa: E402
-from tests.training.trainers.learnable import pairs  # noqa: E402
-from training.published.tiny_bases import tiny_encoder  # noqa: E402
-from training.recipes.data import Example, TrainingSet  # noqa: E402
-from training.recipes.job_folder import JobFolder  # noqa: E402
-from training.recipes.table import recipe_options  # noqa: E402
-from training.trainers.callback import JobCallback  # noqa: E402
-from training.trainers.cross_encoder import CrossEncoderRecipe, build_rows  # noqa: E402
-from training.trainers.recipe import TrainingTask  # noqa: E402
+import torch
+
+from corpus.errors import BadInput
+from tests.stages import first_slow
+from tests.training.trainers.learnable import export, pairs
+from tests.training_sets import ask
+from training.published.tiny_bases import tiny_encoder
+from training.recipes.data import Example, TrainingSet
+from training.recipes.job_folder import JobFolder
+from training.recipes.table import recipe_options
+from training.trainers.callback import JobCallback
+from training.trainers.cross_encoder import CrossEncoderRecipe, build_rows
+from training.trainers.recipe import TrainingTask
+from training.trainers.training import train_model
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +70,7 @@ def begin(work, folder):
 @pytest.mark.parametrize("loss", ["bce", "mse", "lambda"])
 def test_a_step_in_several_passes_has_the_gradient_of_the_librarys_own_batch(base, loss, tmp_path):
     """Whatever the token budget: that of sentence-transformers' trainer on all rows at once, without dropout."""
-    found, plain = [], None
+    found = []
     for budget in (64, 10_000):
         changes = {"token_budget": budget, "max_length": 64, "batch": 4}
         trainer = begin(recipe(base, loss, pairs(queries=5), **changes), tmp_path / str(budget))
@@ -73,14 +79,11 @@ def test_a_step_in_several_passes_has_the_gradient_of_the_librarys_own_batch(bas
         assert (len(trainer.passes(rows)) > 1) == (budget == 64)
         trainer.gradients(rows)
         found.append(trainer.model[0].auto_model.classifier.weight.grad.clone())
-        if plain is None:
-            trainer.clear_gradients()
-            trainer.compute_loss(
-                trainer.model, trainer.data_collator([trainer.train_dataset[r] for r in rows])
-            ).backward()
-            plain = trainer.model[0].auto_model.classifier.weight.grad.clone()
-    assert torch.allclose(found[0], found[1], atol=1e-6) and found[0].abs().max() > 0
-    assert torch.allclose(found[0], plain, atol=1e-6)
+    trainer.clear_gradients()
+    batch = trainer.data_collator([trainer.train_dataset[row] for row in rows])
+    trainer.compute_loss(trainer.model, batch).backward()
+    plain = trainer.model[0].auto_model.classifier.weight.grad
+    assert plain.abs().max() > 0 and all(torch.allclose(one, plain, atol=1e-6) for one in found)
 
 
 def test_mse_is_the_square_of_a_score_less_its_teachers(base, tmp_path):
@@ -117,3 +120,41 @@ def test_the_loss_falls_and_a_checkpoint_brings_the_weights_back(base, loss, tmp
     dev = pairs(queries=3, seed=2, first=100)
     before = work.dev_margins(dev)
     assert work.trained(JobFolder(tmp_path).checkpoint(90)).trained_margins(dev) == pytest.approx(before, abs=1e-6)
+
+
+WAYS = {
+    "prism": ("tiny:qwen3", {"epochs": 1, "learning_rate": 0.003, "evaluate_every": 45}),
+    "cross-encoder": ("tiny:encoder", {}),
+}
+
+
+def learn(folder, recipe, *, shuffled=False):
+    """The result of a job on the learnable collection."""
+    base, options = WAYS[recipe]
+    job = ask(folder, recipe, export(folder / "data", shuffled=shuffled), base, **options)
+    return train_model(job, lambda: False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", sorted(WAYS))
+def test_the_tuned_model_beats_its_base_on_queries_that_it_never_saw_and_its_card_says_so(recipe, tmp_path):
+    result = learn(tmp_path, recipe)
+    gain = result["gain"]
+    assert gain["shown"] and gain["difference"] > 0.2 and gain["p"] < 0.05 and gain["queries"] == 15
+    assert gain["words"].startswith("gain: nDCG@10 +")
+    assert result["loss_last"] < result["loss_first"] and result["merge_difference"] <= 1e-4
+    assert result["evaluation"]["merged"]["auc"] > 0.9 > result["evaluation"]["base"]["auc"]
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert gain["words"] in text and "**tiny model, CPU**" in text and "| teacher | labels |" in text
+    found = json.loads((tmp_path / "out" / "reranker.json").read_text())
+    assert found["words"] == "tiny model, CPU" and found["gain"] == gain and found["steps"] == result["steps"]
+    assert found["calibration"]["reason"] == "" and found["calibration"]["a"] > 0
+    assert found["dataset"] == "learnable" and len(found["dataset_sha256"]) == 64
+
+
+@pytest.mark.parametrize("recipe", first_slow(sorted(WAYS)))
+def test_on_shuffled_labels_no_gain_is_shown_and_said(recipe, tmp_path):
+    result = learn(tmp_path, recipe, shuffled=True)
+    assert not result["gain"]["shown"] and result["gain"]["p"] >= 0.05
+    assert result["gain"]["words"].startswith("no gain shown: p = ")
+    assert result["gain"]["words"] in (tmp_path / "out" / "README.md").read_text()

@@ -49,7 +49,7 @@ def by_logits(model: Any, tokenizer: Any, prompt: PromptTokens, rows: list[Examp
     return found
 
 
-def test_margins_are_those_of_the_logits_and_no_vocabulary_is_multiplied(tmp_path: Path) -> None:
+def test_margins_are_those_of_the_logits_and_no_vocabulary_is_multiplied(tmp_path):
     for shape, folder in (("qwen3", tmp_path / "a"), ("qwen3.5", tmp_path / "b"), ("vision", tmp_path / "c")):
         path, yes_id, no_id = with_vision(folder) if shape == "vision" else tiny(folder, shape)
         prompt = PromptTokens(QUORUM.render, yes_id, no_id, 512)
@@ -60,7 +60,7 @@ def test_margins_are_those_of_the_logits_and_no_vocabulary_is_multiplied(tmp_pat
         assert one.base_margins(ROWS) != pytest.approx(wanted, abs=1e-3)
 
 
-def test_control_tokens_in_a_text_stay_text(base: Path) -> None:
+def test_control_tokens_in_a_text_stay_text(base):
     """As tokens they would end the document, and the text after them would answer in the model's place."""
     tokenizer = load_tokenizer(base)
     prompt = PromptTokens(QUORUM.render, 1, 2, 512)
@@ -76,7 +76,7 @@ def test_control_tokens_in_a_text_stay_text(base: Path) -> None:
 
 
 @pytest.mark.slow
-def test_memory_that_runs_out_halves_the_batch_and_changes_no_score(base: Path) -> None:
+def test_memory_that_runs_out_halves_the_batch_and_changes_no_score(base):
     scorer = open_scorer(base)
     assert isinstance(scorer, CausalScorer)
     rows = scorer.prompt.encode(scorer.tokenizer, [(row.query, row.document, "") for row in ROWS])
@@ -96,7 +96,7 @@ def test_memory_that_runs_out_halves_the_batch_and_changes_no_score(base: Path) 
     assert max(refused) > 4
 
 
-def test_one_row_that_does_not_fit_is_one_clear_line(base: Path) -> None:
+def test_one_row_that_does_not_fit_is_one_clear_line(base):
     scorer = open_scorer(base)
     assert isinstance(scorer, CausalScorer)
 
@@ -122,7 +122,7 @@ def other_end(base: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_model_of_another_end_token_stops_where_its_answer_ends(other_end: Path, tmp_path: Path) -> None:
+def test_a_model_of_another_end_token_stops_where_its_answer_ends(other_end, tmp_path):
     tokenizer, model = load_tokenizer(other_end), load_causal(other_end)
     end = check_end_token(tokenizer)
     assert tokenizer.eos_token == "<|endoftext|>" and end != tokenizer.eos_token_id
@@ -147,7 +147,7 @@ def test_a_model_of_another_end_token_stops_where_its_answer_ends(other_end: Pat
     assert set(ends) == {end, tokenizer.eos_token_id} == set(generation_ends(model, tokenizer))
 
 
-def test_a_base_that_knows_no_end_of_an_answer_is_refused() -> None:
+def test_a_base_that_knows_no_end_of_an_answer_is_refused():
     class Cutting:
         def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
             return {"input_ids": list(text.encode())}
@@ -156,7 +156,7 @@ def test_a_base_that_knows_no_end_of_an_answer_is_refused() -> None:
         check_end_token(Cutting())
 
 
-def test_a_head_that_bounds_its_logits_is_read_so(base: Path) -> None:
+def test_a_head_that_bounds_its_logits_is_read_so(base):
     """Gemma's margin is one of bounded logits; of unbounded ones it would be another."""
     model = load_causal(base)
     states = torch.randn(3, model.config.hidden_size) * 5
@@ -167,7 +167,7 @@ def test_a_head_that_bounds_its_logits_is_read_so(base: Path) -> None:
     assert AnswerHead(model, 5, 9).margins(states) == pytest.approx((bounded[:, 0] - bounded[:, 1]).tolist(), abs=1e-5)
 
 
-def test_an_encoder_reads_separators_in_a_text_as_text_in_training_as_in_scoring(tmp_path: Path) -> None:
+def test_an_encoder_reads_separators_in_a_text_as_text_in_training_as_in_scoring(tmp_path):
     from sentence_transformers import CrossEncoder
 
     from training.published.margins import encode_pairs, pad_encoded
@@ -187,9 +187,7 @@ def test_an_encoder_reads_separators_in_a_text_as_text_in_training_as_in_scoring
     assert all(torch.equal(found[name], wanted[name]) for name in ("input_ids", "attention_mask", "token_type_ids"))
 
 
-def test_what_makes_linear_attention_fast_is_named_where_it_is_missing(
-    base: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_makes_linear_attention_fast_is_named_where_it_is_missing(base, tmp_path, caplog):
     linear = load_causal(tiny(tmp_path / "linear", "qwen3.5")[0]).config
     assert missing_fast_path(load_causal(base).config) == []
     assert missing_fast_path(linear) == ["flash-linear-attention", "causal-conv1d"]
@@ -201,7 +199,7 @@ def test_what_makes_linear_attention_fast_is_named_where_it_is_missing(
     assert all(f"\n{name}>=" in names for name in missing_fast_path(linear))
 
 
-def test_a_model_is_trained_and_scored_with_the_prompt_that_was_chosen(tmp_path: Path, base: Path) -> None:
+def test_a_model_is_trained_and_scored_with_the_prompt_that_was_chosen(tmp_path, base):
     from dataclasses import replace
 
     from tests.training.trainers.test_prism_recipe import make_task, write_set

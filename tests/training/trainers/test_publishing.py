@@ -1,30 +1,53 @@
 """Publishing: merged scores as the adapter, others' libraries score as we do, and a tampered merge is refused."""
 
+import gc
 import json
 import math
+import weakref
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from safetensors.torch import load_file, save_file  # noqa: E402
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModel,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
-from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
-from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
-from training.published import publishing  # noqa: E402
-from training.published.causal import LoraTrained  # noqa: E402
-from training.published.margins import PromptTokens  # noqa: E402
-from training.published.publication import Record  # noqa: E402
-from training.recipes.calibration import Calibration  # noqa: E402
-from training.recipes.data import Example  # noqa: E402
-from training.recipes.job_folder import write_folder  # noqa: E402
-from training.recipes.rendering import QUORUM  # noqa: E402
-from training.recipes.table import recipe_options  # noqa: E402
-from training.trainers.finishing import finish_training  # noqa: E402
+from corpus.errors import BadInput
+from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder
+from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision
+from tests.training.jobs.test_training_gains import first_stage
+from training.published import publishing
+from training.published.base import find_base
+from training.published.causal import LoraTrained, load_causal
+from training.published.encoder import EncoderTrained, load_encoder, longest_input
+from training.published.margins import PromptTokens
+from training.published.opening import open_scorer
+from training.published.publication import Record
+from training.published.tiny_bases import tiny_encoder
+from training.recipes.calibration import Calibration
+from training.recipes.data import Example
+from training.recipes.job_folder import JobFolder, write_folder
+from training.recipes.rendering import QUORUM
+from training.recipes.table import recipe_options
+from training.trainers import training
+from training.trainers.finishing import finish_training
 
 LENGTH = 320
+
+
+def silent(phase: str) -> None:
+    """Nobody reads what finishing says."""
 
 
 def trained(folder: Path, shape: str) -> LoraTrained:
@@ -46,7 +69,7 @@ def published(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("publishing")
     one = trained(folder, request.param)
     out = folder / "out"
-    return out, finish_training(out, one, dev_rows(), record(one), report=lambda phase: None)
+    return out, finish_training(out, one, dev_rows(), record(one), report=silent)
 
 
 def test_base_adapter_and_merged_stand_side_by_side(published):
@@ -69,10 +92,6 @@ def test_the_instruction_is_cross_encoders_prompt(published):
 
 
 def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(published):
-    from transformers import AutoTokenizer
-
-    from training.published.causal import load_causal
-
     out, _ = published
     found = json.loads((out / "reranker.json").read_text())
     prompt = PromptTokens(QUORUM.render, found["yes_id"], found["no_id"], LENGTH)
@@ -86,19 +105,10 @@ def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(publis
 def test_the_folder_has_the_files_of_formats_and_no_path_of_this_machine(published):
     out, _ = published
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert names >= {
-        "config.json",
-        "model.safetensors",
-        "generation_config.json",
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "chat_template.jinja",
-        "README.md",
-        "reranker.json",
-        "modules.json",
-        "config_sentence_transformers.json",
-        "sentence_bert_config.json",
-    }
+    ours = {"README.md", "reranker.json", "modules.json"}
+    ours |= {"config_sentence_transformers.json", "sentence_bert_config.json", "chat_template.jinja"}
+    parts = ("config", "generation_config", "tokenizer", "tokenizer_config")
+    assert names >= ours | {"model.safetensors", *(f"{part}.json" for part in parts)}
     config = json.loads((out / "config.json").read_text())
     if config["model_type"].startswith("qwen3_5"):
         assert config["mtp_num_hidden_layers"] == 0
@@ -134,7 +144,7 @@ def test_a_folder_that_was_tampered_with_is_refused_and_leaves_nothing(tamper, t
     honest = one.write
     monkeypatch.setattr(one, "write", lambda folder: (honest(folder), tamper(folder)))
     with pytest.raises(publishing.MergeDiffers):
-        finish_training(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
+        finish_training(tmp_path / "out", one, dev_rows(), record(one), report=silent)
     assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
 
 
@@ -154,7 +164,7 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
 def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_path):
     base, yes_id, no_id = with_vision(tmp_path / "base")
     one = LoraTrained(base, adapter_of(base, tmp_path / "adapter"), PromptTokens(QUORUM.render, yes_id, no_id, LENGTH))
-    finish_training(tmp_path / "out", one, dev_rows(1), record(one), report=lambda phase: None)
+    finish_training(tmp_path / "out", one, dev_rows(1), record(one), report=silent)
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert (config["model_type"], config["mtp_num_hidden_layers"]) == ("qwen3_5_text", 0)
     plain = by_transformers(tmp_path / "out", PAIRS[:2])
@@ -162,12 +172,12 @@ def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["bf16", pytest.param("fp16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_takes_half_the_room_in_several_files_within_its_own_tolerance(precision, tmp_path, monkeypatch):
     monkeypatch.setattr(publishing, "SHARD", "200KB")
     one = trained(tmp_path, "qwen3")
     asked = replace(record(one), options={"publish_precision": precision})
-    outcome = finish_training(tmp_path / "out", one, dev_rows(1), asked, report=lambda phase: None)
+    outcome = finish_training(tmp_path / "out", one, dev_rows(1), asked, report=silent)
     files = list((tmp_path / "out").glob("model-*.safetensors"))
     index = json.loads((tmp_path / "out" / "model.safetensors.index.json").read_text())
     config = json.loads((tmp_path / "out" / "config.json").read_text())
@@ -181,9 +191,6 @@ def test_half_precision_takes_half_the_room_in_several_files_within_its_own_tole
 @pytest.mark.slow
 def test_the_trained_model_is_gone_before_the_published_one_is_read(tmp_path):
     """Two copies in fp32 at once would not fit where one just does."""
-    import gc
-    import weakref
-
     one = trained(tmp_path, "qwen3")
     model = weakref.ref(one.model.get_base_model())
     (tmp_path / "out").mkdir()
@@ -195,19 +202,15 @@ def test_the_trained_model_is_gone_before_the_published_one_is_read(tmp_path):
 @pytest.mark.slow
 def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypatch):
     """No GPU is needed: the device is a word here, and the error is torch's own, raised by the test."""
-    from types import SimpleNamespace
-
-    from training.recipes.job_folder import JobFolder
-    from training.trainers import training
-
     one = trained(tmp_path, "qwen3")
-    task = SimpleNamespace(device="cuda", recipe="prism", base_name="base", options=recipe_options("prism", {}))
-    task.base = tmp_path / "base"
-    task.data = SimpleNamespace(collection="made", sha256="0" * 64, teacher="votes", dev=dev_rows(1), manifest={})
-    task.tiny = True
+    rows = SimpleNamespace(collection="made", sha256="0" * 64, teacher="votes", dev=dev_rows(1), manifest={})
+    task = SimpleNamespace(
+        device="cuda", recipe="prism", base=tmp_path / "base", base_name="base", data=rows, tiny=True,
+        options=recipe_options("prism", {}),
+    )  # fmt: skip
     recipe = SimpleNamespace(task=task, model=object(), tried=[])
-    known = {"kind": "causal", "yes_id": one.prompt.yes_id, "no_id": one.prompt.no_id, "max_length": LENGTH}
-    recipe.record = lambda: known
+    prompt = {"yes_id": one.prompt.yes_id, "no_id": one.prompt.no_id, "max_length": LENGTH}
+    recipe.record = lambda: {"kind": "causal", **prompt}
 
     def open_trained(checkpoint):
         assert recipe.model is None
@@ -220,6 +223,86 @@ def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypa
     monkeypatch.setattr(training, "replace", lambda task, **changes: SimpleNamespace(**{**vars(task), **changes}))
     folder = JobFolder(tmp_path)
     folder.append_metrics({"step": 1, "steps": 1, "loss": 1.0})
-    record_ = training.publish_model(folder, recipe, tmp_path / "out", 1, "the last one")
-    assert recipe.tried == ["cuda", "cpu"] and record_.merge_difference <= 1e-4
+    published = training.publish_model(folder, recipe, tmp_path / "out", 1, "the last one")
+    assert recipe.tried == ["cuda", "cpu"] and published.merge_difference <= 1e-4
     assert (tmp_path / "out" / "reranker.json").exists()
+
+
+ENCODER = Record("encoder", "cross-encoder", "base", {}, {}, Calibration(), max_length=64, tiny=True)
+
+
+@pytest.fixture(scope="module")
+def published_encoder(tmp_path_factory):
+    """A tiny encoder with other weights than its base, published_encoder."""
+    folder = tmp_path_factory.mktemp("encoder")
+    base, tuned = tiny_encoder(folder / "base"), tiny_encoder(folder / "tuned", seed=9)
+    one = EncoderTrained(base, tuned, max_length=64)
+    outcome = finish_training(folder / "out", one, dev_rows(), ENCODER, report=silent)
+    return folder / "out", tuned, outcome
+
+
+def test_cross_encoder_gives_the_score_that_we_give(published_encoder):
+    out, tuned, _ = published_encoder
+    one = EncoderTrained(tuned, tuned, max_length=64)
+    ours = one.trained_margins([Example(query, document) for query, document in PAIRS])
+    assert by_cross_encoder(out) == pytest.approx(ours, abs=1e-5)
+    assert scores_by_cross_encoder(out) == pytest.approx([1 / (1 + math.exp(-m)) for m in ours], abs=1e-5)
+
+
+def test_there_is_no_adapter_and_base_differs_from_the_published_model(published_encoder):
+    _, _, outcome = published_encoder
+    assert outcome.evaluation["adapter"] is None
+    assert outcome.evaluation["base"]["label_pearson"] != outcome.evaluation["merged"]["label_pearson"]
+    assert outcome.merge_difference <= 1e-5
+
+
+def test_the_card_has_the_first_stage_beside_a_base_whose_head_is_random(tmp_path):
+    base, tuned = tiny_encoder(tmp_path / "base"), tiny_encoder(tmp_path / "tuned", seed=9)
+    for loader in (AutoModel, AutoTokenizer):
+        loader.from_pretrained(base).save_pretrained(tmp_path / "bare")
+    one = EncoderTrained(tmp_path / "bare", tuned, max_length=64)
+    heads = [load_encoder(tmp_path / "bare", seed=seed).classifier.weight for seed in (1, 1, 2)]
+    assert torch.equal(*heads[:2]) and not torch.equal(*heads[1:]), "a base without a head gets a seeded one"
+    assert one.random_head and not EncoderTrained(base, tuned, max_length=64).random_head
+    rows = dev_rows(10)
+    stage = first_stage(10, {"d0": 1, "d1": 0})
+    outcome = finish_training(tmp_path / "out", one, rows, ENCODER, report=silent, first_stage=stage)
+    assert outcome.gain["random_head"] and outcome.gain["first_stage"]["mean"] == 1.0 and not outcome.gain["shown"]
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| measure | random head | merged |" in card and "| base (random head) |" in card
+    assert "20 documents of BM25" in card and "10 queries" in card and "| BM25 | 1.0000 | 1.0000 |" in card
+    assert "| this model - BM25 | nDCG@10 |" in card and outcome.gain["words"] in card
+    kept = json.loads((tmp_path / "out" / "reranker.json").read_text())
+    assert kept["rankings"] == outcome.rankings and "per_query" not in kept["rankings"]
+    assert len(kept["fixture"]) == 5
+
+
+def test_causal_models_and_classifiers_of_three_labels_are_refused(tmp_path):
+    small = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    Qwen3ForCausalLM(Qwen3Config(**small, num_attention_heads=2, num_key_value_heads=1, head_dim=8)).save_pretrained(
+        tmp_path / "causal"
+    )
+    with pytest.raises(BadInput, match=r"causal model .*prism"):
+        load_encoder(tmp_path / "causal")
+    config = BertConfig(**small, num_attention_heads=2)
+    config.num_labels = 3
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "three")
+    with pytest.raises(BadInput, match="into 3 labels"):
+        load_encoder(tmp_path / "three")
+
+
+def test_the_longest_input_is_what_everybody_allows(tmp_path):
+    base = tiny_encoder(tmp_path / "base", max_length=128)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    assert longest_input(base, tokenizer) == 128 and longest_input(base, tokenizer, 32) == 32
+
+
+def test_the_tiny_encoder_is_the_same_at_every_run(tmp_path):
+    one, other = tiny_encoder(tmp_path / "one"), tiny_encoder(tmp_path / "other")
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        assert (one / name).read_bytes() == (other / name).read_bytes()
+
+
+def test_the_tiny_encoder_is_a_base_by_its_name_for_training_and_for_scoring(tmp_path):
+    scorer = open_scorer(find_base("tiny:encoder", tmp_path))
+    assert scorer.words == "tiny model, CPU" and len(scorer.margins("query", ["one", "two"])) == 2

@@ -1,31 +1,33 @@
-"""The trainer as a process: killed and resumed, cancelled, refused (issue 3, checks 4 and 5)."""
+"""The trainer as a process: killed and resumed, refused; two that share a training give the gradient of one."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from safetensors.torch import load_file  # noqa: E402
+import torch
 
-from corpus.errors import BadInput  # noqa: E402
-from tests.instances import PATIENCE, ROOT, until  # noqa: E402
-from tests.speed import slowness  # noqa: E402
-from tests.stages import first_slow  # noqa: E402
-from tests.training.trainers.scored import export_scores  # noqa: E402
-from tests.training_sets import ask, write_set  # noqa: E402
-from training import trainer  # noqa: E402
-from training.published.tiny_bases import tiny_base  # noqa: E402
-from training.recipes.data import read_training_set  # noqa: E402
-from training.recipes.job_folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
+from corpus.errors import BadInput
+from tests.instances import PATIENCE, ROOT, until
+from tests.stages import first_slow
+from tests.training.recipes.test_bundles import row, write
+from tests.training.trainers.learnable import export_scores
+from tests.training_sets import ask, write_set
+from training import trainer
+from training.published.base import find_base
+from training.published.tiny_bases import tiny_base, tiny_encoder
+from training.recipes.data import read_training_set
+from training.recipes.job_folder import JobFolder, TrainingCancelled, read_lines
+from training.trainers import processes
 
 OPTIONS = {"max_steps": 40, "lora_rank": 4, "checkpoint_every": 4, "evaluate_every": 20}
 LONG = {"max_steps": 2000, "epochs": 1000, "evaluate_every": 1000, "processes": 2}
@@ -56,39 +58,6 @@ def reached(folder: JobFolder, step: int) -> bool:
     return bool(losses(folder)) and losses(folder)[-1][0] >= step
 
 
-@pytest.mark.weekly
-def test_killed_twice_it_has_the_losses_and_measures_of_an_uninterrupted_run(
-    parts: tuple[Path, Path], tmp_path: Path
-) -> None:
-    whole, killed = prism(tmp_path / "whole", parts), prism(tmp_path / "killed", parts)
-    assert start(whole).wait(PATIENCE) == 0, whole.log.read_text()
-    for step in (6, 17):
-        child = start(killed)
-        until(lambda step=step: reached(killed, step))
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        assert not reached(killed, 40)
-    assert start(killed).wait(PATIENCE) == 0, killed.log.read_text()
-    assert losses(killed) == losses(whole) and len(losses(whole)) == 40
-    assert killed.state["result"]["metrics"] == whole.state["result"]["metrics"]
-    assert [line["step"] for line in killed.read_metrics() if "dev" in line] == [20, 40]
-
-
-@pytest.mark.slow
-def test_cancelled_it_saves_what_it_has_within_ten_seconds(parts: tuple[Path, Path], tmp_path: Path) -> None:
-    folder = prism(tmp_path, parts, **{**LONG, "processes": 1}, checkpoint_every=500)
-    child = start(folder)
-    until(lambda: reached(folder, 5))
-    began = time.monotonic()
-    child.terminate()
-    assert child.wait(PATIENCE) == 3 and time.monotonic() - began < 10 * slowness()
-    (step,) = folder.checkpoint_steps()
-    assert folder.state["state"] == "cancelled" and losses(folder)[-1][0] == step >= 5
-    weights = load_file(folder.checkpoint(step) / "adapter_model.safetensors")
-    assert any("lora_B" in name and bool(value.abs().max() > 0) for name, value in weights.items())
-    assert not (tmp_path / "out").exists()
-
-
 OTHERS: dict[str, dict[str, Any]] = {
     "cross-encoder": {"batch": 4},
     "ablation": {"batch": 2, "lora_rank": 4, "loss": "point+list+rank", "negatives": 3},
@@ -98,13 +67,13 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("recipe", first_slow(OTHERS))
-def test_other_recipes_resume_with_the_same_losses(recipe: str, parts: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_killed_training_goes_on_with_the_same_losses(recipe, parts, tmp_path):
+    """Recipe prism is killed in the queue (tests/jobs/test_training_jobs.py)."""
     options = {"max_steps": 16, "checkpoint_every": 3, "evaluate_every": 16, **OTHERS[recipe]}
     base, rows = "tiny:encoder" if recipe == "cross-encoder" else str(parts[0]), parts[1]
     if recipe == "erank-grpo":
         base, rows = "tiny:qwen3", export_scores(tmp_path / "scores", queries=4, dev=2)
-    jobs = [ask(tmp_path / name, recipe, rows, base, **options) for name in ("whole", "killed")]
-    whole, killed = jobs
+    whole, killed = (ask(tmp_path / name, recipe, rows, base, **options) for name in ("whole", "killed"))
     assert start(whole).wait(PATIENCE) == 0, whole.log.read_text()
     child = start(killed)
     until(lambda: reached(killed, 7))
@@ -112,33 +81,32 @@ def test_other_recipes_resume_with_the_same_losses(recipe: str, parts: tuple[Pat
     child.wait()
     assert not reached(killed, 16)
     assert start(killed).wait(PATIENCE) == 0, killed.log.read_text()
-    found, wanted = losses(killed), losses(whole)
-    assert len(wanted) == 16 and [step for step, _ in found] == [step for step, _ in wanted]
-    assert [loss for _, loss in found] == pytest.approx([loss for _, loss in wanted], abs=1e-6)
+    steps, figures = zip(*losses(killed), strict=True)
+    assert steps == tuple(range(1, 17)) and figures == pytest.approx([loss for _, loss in losses(whole)], abs=1e-6)
     if recipe == "erank-grpo":
-        texts = [read_lines(folder.path / "rollouts.jsonl") for folder in jobs]
-        assert [(one["step"], one["text"]) for one in texts[0]] == [(one["step"], one["text"]) for one in texts[1]]
+        texts = [read_lines(folder.path / "rollouts.jsonl") for folder in (whole, killed)]
+        first, second = ([(line["step"], line["text"]) for line in lines] for lines in texts)
+        assert first == second
         line = next(line for line in whole.read_metrics() if "reward_mean" in line)
         assert {"kl", "response_tokens", "malformed", "clip_share", "reward_by_kind"} <= set(line)
 
 
 @pytest.mark.weekly
-def test_two_processes_train_measure_and_publish_as_one_does(parts: tuple[Path, Path], tmp_path: Path) -> None:
+def test_two_processes_train_measure_and_publish_as_one_does(parts, tmp_path):
     folders = []
-    for processes in (1, 2):
-        options = {"max_steps": 6, "evaluate_every": 3, "checkpoint_every": 2, "processes": processes}
-        folders.append(prism(tmp_path / str(processes), parts, **options))
+    for size in (1, 2):
+        options = {"max_steps": 6, "evaluate_every": 3, "checkpoint_every": 2, "processes": size}
+        folders.append(prism(tmp_path / str(size), parts, **options))
         assert start(folders[-1]).wait(PATIENCE) == 0, folders[-1].log.read_text()
-    one, two = folders
-    assert [step for step, _ in losses(two)] == list(range(1, 7))
-    assert [loss for _, loss in losses(two)] == pytest.approx([loss for _, loss in losses(one)], rel=1e-5)
+    (_, wanted), (steps, figures) = (zip(*losses(folder), strict=True) for folder in folders)
+    assert steps == tuple(range(1, 7)) and figures == pytest.approx(wanted, rel=1e-5)
     dev = [[line["dev"]["label_pearson"] for line in folder.read_metrics() if "dev" in line] for folder in folders]
     assert len(dev[0]) == 2 and dev[0] == pytest.approx(dev[1], abs=1e-4)
-    assert two.state["state"] == "finished" and (tmp_path / "2" / "out" / "reranker.json").exists()
+    assert folders[1].state["state"] == "finished" and (tmp_path / "2" / "out" / "reranker.json").exists()
 
 
 @pytest.mark.weekly
-def test_two_processes_are_cancelled_together_and_go_on(parts: tuple[Path, Path], tmp_path: Path) -> None:
+def test_two_processes_are_cancelled_together_and_go_on(parts, tmp_path):
     folder = prism(tmp_path, parts, **LONG, checkpoint_every=500)
     child = start(folder)
     until(lambda: reached(folder, 3))
@@ -153,7 +121,7 @@ def test_two_processes_are_cancelled_together_and_go_on(parts: tuple[Path, Path]
 
 
 @pytest.mark.weekly
-def test_a_process_that_dies_ends_the_training_that_it_shared(parts: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_process_that_dies_ends_the_training_that_it_shared(parts, tmp_path):
     folder = prism(tmp_path, parts, **LONG, checkpoint_every=2)
     child = start(folder)
     until(lambda: reached(folder, 3))
@@ -163,7 +131,7 @@ def test_a_process_that_dies_ends_the_training_that_it_shared(parts: tuple[Path,
     assert folder.checkpoint_steps() and not (tmp_path / "out").exists()
 
 
-def test_what_is_cancelled_says_so_in_its_exit_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_cancelled_says_so_in_its_exit_code(monkeypatch, tmp_path):
     def cancelled(*_: object) -> None:
         raise TrainingCancelled
 
@@ -182,9 +150,7 @@ def test_what_is_cancelled_says_so_in_its_exit_code(monkeypatch: pytest.MonkeyPa
     ],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU")
-def test_what_cannot_be_done_is_refused_with_the_reason(
-    changes: dict[str, Any], words: str, parts: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_what_cannot_be_done_is_refused_with_the_reason(changes, words, parts, tmp_path):
     folder = prism(tmp_path, parts)
     folder.write_request({**folder.job, **changes})
     kept = signal.getsignal(signal.SIGTERM)
@@ -196,22 +162,18 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
     assert not folder.metrics.exists()
 
 
-def test_a_hub_id_comes_from_the_local_cache_alone(
-    parts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from training.published.base import find_base
-
+def test_a_hub_id_comes_from_the_local_cache_alone(parts, tmp_path, monkeypatch):
     cache = tmp_path / "hub" / "models--birds--owl"
     snapshot = cache / "snapshots" / "0123456789abcdef0123456789abcdef01234567"
-    snapshot.parent.mkdir(parents=True)
+    for folder in (snapshot.parent, cache / "refs"):
+        folder.mkdir(parents=True)
     snapshot.symlink_to(parts[0])
-    (cache / "refs").mkdir()
     (cache / "refs" / "main").write_text(snapshot.name)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     assert (find_base("birds/owl", tmp_path) / "config.json").exists()
 
 
-def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path: Path) -> None:
+def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path):
     rows = write_set(tmp_path / "set")
     with (rows / "train.jsonl").open("a") as file:
         file.write("\n")
@@ -222,3 +184,226 @@ def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path: Path) -> N
     (rows / "train.jsonl").write_text('{"query": "a", "document": "b", "loss_type": "point-wise"}\n{"query": 1}\n')
     with pytest.raises(BadInput, match=r"train\.jsonl, line 2: .*'document'"):
         read_training_set(rows)
+
+
+SHARED = """
+import sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from training.recipes.job_folder import JobFolder
+from training.recipes import data, table
+from training.trainers.callback import JobCallback
+from training.trainers.processes import is_first_process, group_position, share_training
+from training.trainers.recipe import TrainingTask
+from training.trainers.training import open_recipe
+kinds = (Path, Path, Path, int, str, int)
+folder, base, rows, size, name, fails = (kind(one) for kind, one in zip(kinds, sys.argv[1:]))
+given = {"preset": "tiny", "token_budget": 700, "max_length": 320, "batch": 7}
+given |= {"lora_rank": 4} if name != "cross-encoder" else {"max_length": 32, "token_budget": 64}
+given |= {"loss": "point+list+rank", "token_budget": 6000} if name == "ablation" else {}
+options = table.recipe_options(name, given)
+with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1:]]):
+    recipe = open_recipe(TrainingTask(name, base, "tiny", data.read_training_set(rows), options, "cpu", True))
+    if name == "prism-extend":
+        recipe.assign_teacher_scores(JobFolder(folder), lambda: False)
+    trainer = recipe.trainer(JobCallback(JobFolder(folder), recipe.task, lambda: False, recipe.dev_margins))
+    forward, calls = recipe.forward, []
+    def fail_once(numbers):
+        # In the second pass of the other process: the first of both has left a gradient.
+        calls.append(numbers)
+        if fails and group_position()[0] == 1 and len(calls) == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+        return forward(numbers)
+    recipe.forward = fail_once
+    for module in recipe.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    parts = trainer.gradients(trainer.epochs.step(3))
+    if is_first_process():
+        grads = {str(n): value.grad for n, value in enumerate(trainer.trained_weights) if value.grad is not None}
+        budget = trainer.callback.progress.token_budget
+        torch.save({"parts": parts, "grads": grads, "budget": budget}, folder / f"{size}{fails}.pt")
+"""
+
+
+def run_program(program: str, *args: object) -> None:
+    """Run a program, which starts itself once more for each further process."""
+    command = [sys.executable, "-c", program, *map(str, args), program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def check_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """The same in one process as in two, and not nothing."""
+    assert max(float(value.abs().max()) for value in ours.values()) > 1e-4
+    assert ours.keys() == theirs.keys()
+    for name, value in ours.items():
+        assert torch.allclose(value, theirs[name], atol=1e-5), name
+
+
+def share(folder: Path, base: Path, rows: Path, size: int, name: str, fails: int) -> dict[str, Any]:
+    """Compute the gradient of one step in so many processes."""
+    job = folder / f"job-{size}-{fails}"
+    job.mkdir()
+    run_program(SHARED, job, base, rows, size, name, fails)
+    result: dict[str, Any] = torch.load(job / f"{size}{fails}.pt", weights_only=True)
+    return result
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", ["prism", "prism-extend", "cross-encoder", "ablation"])
+def test_two_processes_give_the_gradient_of_one(name, tmp_path):
+    make = tiny_encoder if name == "cross-encoder" else tiny_base
+    base = make(tmp_path / "base", hidden=32)
+    rows = write_set(tmp_path / "set", documents=16 if name == "ablation" else 6)
+    one, two, failed = (share(tmp_path, base, rows, *asked) for asked in ((1, name, 0), (2, name, 0), (2, name, 1)))
+    assert failed["budget"] < two["budget"] == one["budget"]
+    for other in (two, failed):
+        assert other["parts"] == pytest.approx(one["parts"], rel=1e-5)
+        check_gradients(one["grads"], other["grads"])
+
+
+ROLLOUTS = """
+import sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from training.erank.grpo import ErankGrpo, RoundCallback
+from training.recipes.job_folder import JobFolder
+from training.trainers.processes import is_first_process, group_position, share_training
+from training.trainers.training import prepare_task
+folder, size = JobFolder(Path(sys.argv[1])), int(sys.argv[2])
+class Keep(RoundCallback):
+    def on_pre_optimizer_step(self, args, state, control, **rest):
+        if int(state.global_step) == 0 and is_first_process():
+            grads = {name: value.grad for name, value in rest["model"].named_parameters()}
+            torch.save(grads, folder.path / "grads.pt")
+task = prepare_task(folder, folder.job)
+with share_training(folder.path, size, "cpu", program=["-c", sys.argv[3], *sys.argv[1:]]):
+    recipe = ErankGrpo(task)
+    seen = []
+    def sample(prompts, trainer):
+        # The same answers to a document in any number of processes: two that score it, and one that is malformed.
+        rows = [max(place, -1 - place) for place in map(int, prompts)]
+        seen.extend(recipe.rows[row].query_id for row in rows)
+        # Before the gradients are shared: the leading process ends without waiting for what another writes afterwards.
+        (folder.path / f"queries-{group_position()[0]}.txt").write_text("\\n".join(sorted(set(seen))))
+        texts = [f"<think>{row} {at % 3}</think><answer>{(row * 3 + at % 3 * 5) % 11}</answer>" if at % 3 < 2 else "x"
+                 for at, row in enumerate(rows)]
+        answers = [recipe.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        return {"prompt_ids": [recipe.encoded[row].ids for row in rows], "completion_ids": answers, "logprobs": None}
+    recipe.sample = sample
+    callback = Keep(folder, recipe.task, lambda: False, recipe.dev_margins)
+    trainer = recipe.make_trainer(folder, callback, recipe.reference_scores(folder))
+    callback.train(trainer)
+"""
+
+
+def train_rollouts(folder: Path, data: Path, size: int) -> Path:
+    """Train one round by GRPO in so many processes; return the folder with the gradient of its only step."""
+    options = {"batch": 12, "mini_batch": 12, "group": 3, "epochs": 1, "max_response": 24, "clip": 0.0,
+               "processes": size, "rollouts_every": 1}  # fmt: skip
+    job = ask(folder / str(size), "erank-grpo", data, "tiny:qwen3", **options)
+    run_program(ROLLOUTS, job.path, size)
+    return job.path
+
+
+@pytest.mark.weekly
+def test_rollouts_of_whole_queries_in_two_processes_give_the_gradient_of_one(tmp_path):
+    """Four queries of three documents: each process has all rollouts of two of them."""
+    data = export_scores(tmp_path / "data", queries=4, dev=0)
+    one, two = (train_rollouts(tmp_path, data, size) for size in (1, 2))
+    check_gradients(*(torch.load(path / "grads.pt", weights_only=True) for path in (one, two)))
+    alone, first, second = (
+        (path / f"queries-{rank}.txt").read_text().split() for path, rank in ((one, 0), (two, 0), (two, 1))
+    )
+    assert len(alone) == 4 and sorted([*first, *second]) == alone
+    kept = [{(line["query_id"], line["doc_id"], line["text"]): (line["reward"], line["advantage"], line["rank"])
+             for line in read_lines(path / "rollouts.jsonl")} for path in (one, two)]  # fmt: skip
+    assert len(kept[0]) == 36 and kept[0] == kept[1]
+    lines = [next(line for line in JobFolder(path).read_metrics() if "reward_mean" in line) for path in (one, two)]
+    assert lines[0]["reward_mean"] == pytest.approx(lines[1]["reward_mean"])
+
+
+BUNDLES = """
+import sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from training.recipes.job_folder import JobFolder
+from training.trainers import callback, rtriever
+from training.trainers.contrastive import InBatchLoss
+from training.trainers.processes import is_first_process, group_position, share_training
+from training.trainers.training import open_recipe, prepare_task
+folder, size, fails = JobFolder(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+class Keep(callback.JobCallback):
+    def on_pre_optimizer_step(self, args, state, control, **rest):
+        if int(state.global_step) == 0 and is_first_process():
+            grads = {name: value.grad for name, value in rest["model"].named_parameters() if value.grad is not None}
+            torch.save({"grads": grads, "budget": self.progress.token_budget}, folder.path / "grads.pt")
+rtriever.JobCallback = Keep
+embed, passes = InBatchLoss.embed_minibatch, []
+def fail_once(self, sentence_feature, begin, end, with_grad, *rest, **more):
+    # In the second pass without gradients, or with them, of the last process; the first has left some.
+    passes.append(with_grad)
+    last = group_position()[0] == size - 1
+    if last and fails == ("replay" if with_grad else "embed") and passes.count(with_grad) == 2:
+        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+    return embed(self, sentence_feature, begin, end, with_grad, *rest, **more)
+InBatchLoss.embed_minibatch = fail_once
+task = prepare_task(folder, folder.job)
+with share_training(folder.path, size, "cpu", program=["-c", sys.argv[4], *sys.argv[1:]]):
+    open_recipe(task).train(folder, lambda: False)
+"""
+
+
+@pytest.mark.weekly
+def test_a_retriever_in_two_processes_has_the_gradient_of_one_also_when_one_runs_out_of_memory(tmp_path):
+    rows = write(tmp_path / "set", [row(number) for number in range(8)])
+    results = {}
+    for size, fails in ((1, "no"), (2, "no"), (1, "replay"), (2, "embed"), (2, "replay")):
+        options = {"epochs": 1, "batch": 8, "max_steps": 1, "token_budget": 64, "max_length": 32, "clip": 0.0,
+                   "processes": size}  # fmt: skip
+        job = ask(tmp_path / f"{size}-{fails}", "rtriever", rows, "tiny:qwen3", **options)
+        run_program(BUNDLES, job.path, size, fails)
+        results[size, fails] = torch.load(job.path / "grads.pt", weights_only=True)
+    for (_size, fails), result in results.items():
+        assert result["budget"] == 64 if fails == "no" else result["budget"] < 64
+        check_gradients(results[1, "no"]["grads"], result["grads"])
+
+
+def test_a_group_that_cannot_be_joined_leaves_no_process_watcher_or_variable_behind(tmp_path, monkeypatch):
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    children: list[subprocess.Popen[str]] = []
+    spawn_child = processes.spawn_child
+
+    def spawn(*args: Any) -> subprocess.Popen[str]:
+        children.append(spawn_child(*args))
+        return children[-1]
+
+    def fail(*_args: Any) -> None:
+        raise RuntimeError("the group cannot be joined")
+
+    monkeypatch.setattr(processes, "spawn_child", spawn)
+    monkeypatch.setattr(processes.dist, "init_process_group", fail)
+    threads = set(threading.enumerate())
+    try:
+        with (
+            pytest.raises(RuntimeError, match="cannot be joined"),
+            processes.share_training(tmp_path, 2, "cpu", program=["-c", "import time; time.sleep(600)"]),
+        ):
+            pytest.fail("the training began without its group")
+        assert len(children) == 1 and children[0].poll() is not None
+        assert not set(names) & set(os.environ)
+        for watcher in set(threading.enumerate()) - threads:
+            watcher.join(PATIENCE)
+            assert not watcher.is_alive()
+    finally:
+        for child in children:
+            child.kill()
+        for name in names:
+            os.environ.pop(name, None)
