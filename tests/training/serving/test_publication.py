@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,38 +21,22 @@ from training.published.publication import (
 from training.recipes.calibration import Calibration
 
 MEASURES = {
-    "label_pearson": 0.5,
-    "teacher_pearson": None,
-    "auc": 0.75,
-    "accuracy": 0.6,
-    "accuracy_at_threshold": 0.7,
-    "ndcg@10": 0.8,
-    "reasons": {"teacher_pearson": "fewer than two rows carry both values"},
-}
+    "label_pearson": 0.5, "teacher_pearson": None, "auc": 0.75, "accuracy": 0.6, "accuracy_at_threshold": 0.7,
+    "ndcg@10": 0.8, "reasons": {"teacher_pearson": "fewer than two rows carry both values"},
+}  # fmt: skip
 
 
 def record(**changes):
     """A record of a tiny model trained on the CPU."""
     fields = {
-        "kind": "causal",
-        "recipe": "prism",
-        "base": "/home/alice/var/bases/tiny-qwen3",
-        "options": {"sft_reduction": "sum", "lr": 1e-5},
-        "evaluation": {"base": MEASURES | {"auc": 0.25}, "adapter": MEASURES, "merged": MEASURES},
-        "calibration": Calibration(reason="the dev split is too small: 3 relevant and 4 not"),
-        "dataset": "python-reference",
-        "dataset_sha256": "ab" * 32,
-        "teacher": "votes",
-        "prompt": "<Query>",
-        "prompt_sha256": "cd" * 32,
-        "yes_id": 7,
-        "no_id": 9,
+        "kind": "causal", "recipe": "prism", "base": "/home/alice/var/bases/tiny-qwen3", "tiny": True, "steps": 20,
+        "options": {"sft_reduction": "sum", "lr": 1e-5}, "dataset": "python-reference", "dataset_sha256": "ab" * 32,
+        "evaluation": {"base": MEASURES | {"auc": 0.25}, "adapter": MEASURES, "merged": MEASURES}, "teacher": "votes",
+        "calibration": Calibration(reason="the dev split is too small: 3 relevant and 4 not"), "prompt": "<Query>",
+        "prompt_sha256": "cd" * 32, "yes_id": 7, "no_id": 9, "merge_difference": 3e-7,
         "checkpoint": {"step": 20, "words": "best mean rank (1.00) over auc"},
         "gain": {"words": "no gain shown: p = 0.4 (nDCG@10 +0.010 over 30 queries)"},
-        "merge_difference": 3e-7,
-        "tiny": True,
-        "steps": 20,
-    }
+    }  # fmt: skip
     return Record(**(fields | changes))
 
 
@@ -96,20 +79,11 @@ def test_the_card_says_what_the_model_is_and_how_it_was_made():
     assert "pipeline_tag: text-ranking" in front and 'base_model: "tiny-qwen3"' in front
     assert '- "python-reference"' in front and "- prism" in front and "- tiny" in front
     for words in (
-        "# my-reranker",
-        "**tiny model, CPU**",
-        "| measure | base | adapter | merged |",
-        "| AUC | 0.2500 | 0.7500 | 0.7500 |",
-        "| Pearson with the teacher | not defined | not defined | not defined |",
-        "no gain shown: p = 0.4",
-        "Checkpoint: step 20, best mean rank",
+        "# my-reranker", "**tiny model, CPU**", "| measure | base | adapter | merged |", "bf16", "ab" * 32, "cd" * 32,
+        "| AUC | 0.2500 | 0.7500 | 0.7500 |", "| Pearson with the teacher | not defined | not defined | not defined |",
+        "no gain shown: p = 0.4", "Checkpoint: step 20, best mean rank", "| sft_reduction | sum |", "| teacher | votes |",
         "Not calibrated, threshold 0.5: the dev split is too small",
-        "| sft_reduction | sum |",
-        "| teacher | votes |",
-        "bf16",
-        "ab" * 32,
-        "cd" * 32,
-    ):
+    ):  # fmt: skip
         assert words in body, words
     assert "/home" not in text
 
@@ -147,12 +121,12 @@ def test_reranker_json_carries_what_the_scorer_checks():
         ("./models/tiny/", "tiny"),
     ],
 )
-def test_a_base_is_named_by_its_hub_id_or_its_folder_and_one_called_model_by_what_it_lies_in(folder: str, name: str):
+def test_a_base_is_named_by_its_hub_id_or_its_folder_and_one_called_model_by_what_it_lies_in(folder, name):
     assert base_name(folder) == name
     assert f"base_model: {json.dumps(name)}" in model_card(record(base=folder), "mine")
 
 
-def test_the_card_says_what_named_a_base_and_a_folder_called_model_is_named_by_its_own_card(tmp_path: Path) -> None:
+def test_the_card_says_what_named_a_base_and_a_folder_called_model_is_named_by_its_own_card(tmp_path):
     folder = tmp_path / "wheel" / "model"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text('{"_name_or_path": "someone/what-it-was-made-of"}')

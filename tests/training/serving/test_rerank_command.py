@@ -44,7 +44,7 @@ def rerank(model: Path, run: Path, out: Path, *more: str) -> Any:
     return call("rerank", "--model", model, "--run", run, "--collection", "wings", "--out", out, "--json", *more)
 
 
-def test_a_stored_run_is_written_as_others_read_it(exported: Path) -> None:
+def test_a_stored_run_is_written_as_others_read_it(exported):
     found = read_run(exported)
     assert list(found) == [f"q{place}" for place in range(6)] and {len(one) for one in found.values()} == {3}
     again = call("runs", "wings", "export", "bm25", exported)
@@ -53,7 +53,7 @@ def test_a_stored_run_is_written_as_others_read_it(exported: Path) -> None:
     assert unknown.code == 2 and "'dense'; there are: bm25" in unknown.err
 
 
-def test_the_first_page_exports_the_run_that_it_reranks() -> None:
+def test_the_first_page_exports_the_run_that_it_reranks():
     lines = (ROOT / "docs" / "index.md").read_text().splitlines()
     example = [line.split("manage.py ")[1] for line in lines if line.startswith("    .venv/bin/python manage.py ")]
     assert example.index("runs mine export bm25 bm25.run") < next(
@@ -61,9 +61,7 @@ def test_the_first_page_exports_the_run_that_it_reranks() -> None:
     )
 
 
-def test_an_interrupted_rerank_goes_on_where_it_stopped(
-    model: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_rerank_goes_on_where_it_stopped(model, exported, tmp_path, monkeypatch):
     whole = json.loads(rerank(model, exported, tmp_path / "whole.run").out)
     assert (whole["pairs"], whole["queries"], whole["resumed_after"]) == (18, 6, 0)
     assert (whole["precision"], whole["prompt"], whole["model"]) == ("fp32", "quorum", "tiny model, CPU")
@@ -90,7 +88,7 @@ def test_an_interrupted_rerank_goes_on_where_it_stopped(
     assert out.read_text() == (tmp_path / "whole.run").read_text().replace("whole", "out") and not part.exists()
 
 
-def test_another_text_of_a_document_is_no_continuation(model: Path, exported: Path, tmp_path: Path) -> None:
+def test_another_text_of_a_document_is_no_continuation(model, exported, tmp_path):
     with PartialRun(tmp_path / "out.run", "another"):
         busy = rerank(model, exported, tmp_path / "out.run")
         assert busy.code == 2 and "another rerank" in busy.err
@@ -99,7 +97,7 @@ def test_another_text_of_a_document_is_no_continuation(model: Path, exported: Pa
     assert found.code == 2 and "another model, run, " in found.err
 
 
-def test_documents_that_were_cut_are_counted(model: Path, exported: Path, tmp_path: Path) -> None:
+def test_documents_that_were_cut_are_counted(model, exported, tmp_path):
     about = json.loads((model / "tokenizer_config.json").read_text())
     short = tmp_path / "short"
     short.mkdir()

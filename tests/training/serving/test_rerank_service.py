@@ -1,9 +1,7 @@
-"""`serve_model`: POST /v1/rerank as stock Cohere and Jina clients send it, in parallel and beyond its limit (check 12).
-
-The clients themselves are not installed; their requests are sent by plain HTTP, in the documented shape.
-"""
+"""`serve_model`: POST /v1/rerank as Cohere, Jina and TEI send it, /v1/embeddings as OpenAI does; in parallel, beyond its limit."""
 
 import asyncio
+import base64
 import gzip
 import json
 import math
@@ -21,31 +19,45 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import httpx2
+import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from judges.domain.verdicts import parse_vote  # noqa: E402
-from judges.prompts.render import render_ballot  # noqa: E402
-from judges.providers import close_providers, open_provider  # noqa: E402
-from judges.records import Inputs, Judge, Reply  # noqa: E402
-from judges.records import ModelRequest as JudgeRequest  # noqa: E402
-from tests.called import call  # noqa: E402
-from tests.instances import PATIENCE, until  # noqa: E402
-from tests.tiny_models import tiny  # noqa: E402
-from tests.training.serving.served import serve_model  # noqa: E402
-from training.published.opening import open_scorer  # noqa: E402
-from training.published.protocol import MOST_BYTES, ServingRequest  # noqa: E402
-from training.published.scorer import Scorer  # noqa: E402
-from training.published.tiny_bases import tiny_encoder  # noqa: E402
-from training.published.tokens import EncodedRow  # noqa: E402
-from training.recipes.calibration import Calibration  # noqa: E402
-from training.recipes.rendering import RenderedPair  # noqa: E402
-from training.serving import served_model  # noqa: E402
-from training.serving.answers import parse_evidence_text  # noqa: E402
-from training.serving.app import make_app  # noqa: E402
-from training.serving.batcher import PASSES, Batcher  # noqa: E402
-from training.serving.served_model import ServedModel  # noqa: E402
+import torch
+from openai import OpenAI
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+from transformers import AutoModel, AutoTokenizer
+
+from benchmark.models import Ranking
+from benchmark.runs import rankings
+from corpus.errors import BadInput
+from corpus.models import Document
+from judges.domain.verdicts import parse_vote
+from judges.models import JudgeVersion
+from judges.prompts.render import render_ballot
+from judges.providers import close_providers, open_provider
+from judges.records import Inputs, Judge, Reply
+from judges.records import ModelRequest as JudgeRequest
+from tests.called import call
+from tests.instances import PATIENCE, until
+from tests.rankings import make_wings, start_run, work_on
+from tests.tiny_models import tiny
+from tests.training.serving.served import serve_model
+from training.published.embedder import is_embedder, open_embedder, pooling_of
+from training.published.opening import open_scorer
+from training.published.protocol import MOST_BYTES, ServingRequest
+from training.published.scorer import Scorer
+from training.published.tiny_bases import tiny_encoder
+from training.published.tokens import EncodedRow
+from training.recipes.calibration import Calibration
+from training.recipes.rendering import RenderedPair
+from training.serving import served_model
+from training.serving.answers import parse_evidence_text
+from training.serving.app import make_app
+from training.serving.batcher import PASSES, Batcher
+from training.serving.served_model import ServedModel
 
 QUERY = "what is a dictionary"
 BUILDING = Lock()
@@ -77,7 +89,7 @@ def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str,
 
 
 @pytest.mark.slow
-def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: Path) -> None:
+def test_cohere_asks_and_gets_index_and_relevance_score(address, encoder):
     body = {"model": "rerank-v3.5", "query": QUERY, "documents": TEXTS, "top_n": 2}
     scorer = open_scorer(encoder)
     wanted = [scorer.probability(margin) for margin in scorer.margins(QUERY, TEXTS)]
@@ -92,7 +104,7 @@ def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: P
 
 
 @pytest.mark.slow
-def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_served_model_is_a_judge(address, encoder, monkeypatch):
     """Provider `rerank-endpoint` asks it, and votes by the threshold."""
     monkeypatch.setenv("SERVICE_TOKEN", "secret")
     base = address.removesuffix("/rerank")
@@ -116,7 +128,7 @@ def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: p
 
 
 @pytest.mark.slow
-def test_jina_asks_with_objects_and_gets_its_documents_back(address: str) -> None:
+def test_jina_asks_with_objects_and_gets_its_documents_back(address):
     documents = [{"text": text, "id": place} for place, text in enumerate(TEXTS)]
     status, found, _ = post(
         address, {"model": "jina-reranker-v2", "query": QUERY, "documents": documents, "return_documents": True}
@@ -142,13 +154,13 @@ def test_jina_asks_with_objects_and_gets_its_documents_back(address: str) -> Non
         ({"query": "a", "documents": ["a"] * 30, "return_evidence": True}, 422, "at most 20 documents"),
     ],
 )
-def test_a_bad_request_gets_one_clear_line(address: str, body: Any, status: int, words: str) -> None:
+def test_a_bad_request_gets_one_clear_line(address, body, status, words):
     found = post(address, body)
     assert found[0] == status and words in found[1]["message"]
 
 
 @pytest.mark.slow
-def test_strangers_and_other_addresses(address: str) -> None:
+def test_strangers_and_other_addresses(address):
     assert post(address, {"query": QUERY, "documents": TEXTS}, token="wrong")[0] == 401
     assert post(address + "x", {})[0] == 404
     with pytest.raises(HTTPError) as error:
@@ -158,7 +170,7 @@ def test_strangers_and_other_addresses(address: str) -> None:
 
 
 @pytest.mark.slow
-def test_sixty_four_at_once_are_all_answered_and_503_says_when_to_come_back(address: str) -> None:
+def test_sixty_four_at_once_are_all_answered_and_503_says_when_to_come_back(address):
     """Clients that obey Retry-After lose nothing: every one of 64 gets its own answer in the end."""
     refused = []
 
@@ -187,13 +199,14 @@ def test_sixty_four_at_once_are_all_answered_and_503_says_when_to_come_back(addr
 class Fake(Scorer):
     """A scorer that needs no model: a text is as relevant as it is long."""
 
-    def __init__(self) -> None:
+    def __init__(self, waits: bool = False) -> None:
         self.words, self.precision, self.threshold, self.calibration = "test", "fp32", 0.5, Calibration()
         self.budget = 100
         self.steps: list[list[int]] = []
         self.go, self.pen = Event(), Event()
-        self.go.set()
         self.pen.set()
+        if not waits:
+            self.go.set()
 
     def encode(self, request: ServingRequest) -> list[EncodedRow]:
         return [EncodedRow([0] * len(text)) for text in request.documents]
@@ -210,15 +223,18 @@ class Fake(Scorer):
         return [RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence>") for _ in request.documents]
 
 
-def ask_app(served: ServedModel, *bodies: Any, path: str = "/v1/rerank", **more: Any) -> list[Any]:
-    """Send bodies to the application at the same time, without a socket."""
-
+def ask_app(
+    served: ServedModel, *bodies: Any, path: str = "/v1/rerank", method: str = "POST", **headers: str
+) -> list[Any]:
+    """Send bodies to the application at the same time, without a socket; what is no bytes or stream as JSON."""
     with BUILDING:  # FastAPI reads the addresses' signatures, in one thread at a time.
         application = make_app(served)
 
     async def send() -> list[Any]:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://model") as client:
-            return list(await asyncio.gather(*(client.post(path, json=body, timeout=60, **more) for body in bodies)))
+            contents = [json.dumps(body).encode() if isinstance(body, dict) else body for body in bodies]
+            sent = (client.request(method, path, content=one, timeout=60, headers=headers) for one in contents)
+            return list(await asyncio.gather(*sent))
 
     return asyncio.run(send())
 
@@ -227,10 +243,9 @@ def rerank_body(*lengths: int, **more: Any) -> dict[str, Any]:
     return {"query": "q", "documents": ["a" * length for length in lengths], **more}
 
 
-def test_beyond_the_limit_nothing_waits() -> None:
+def test_beyond_the_limit_nothing_waits():
     """Three may be inside, the fourth is refused at once, and its place is free again afterwards."""
-    scorer = Fake()
-    scorer.go.clear()
+    scorer = Fake(waits=True)
     served = ServedModel("m", scorer, max_requests=3)
     with ThreadPoolExecutor(3) as pool:
         inside = [pool.submit(ask_app, served, rerank_body(n + 1)) for n in range(3)]
@@ -242,9 +257,8 @@ def test_beyond_the_limit_nothing_waits() -> None:
     assert ask_app(served, rerank_body(4))[0].status_code == 200
 
 
-def test_what_waits_is_scored_together_and_a_small_request_does_not_wait_for_a_large_one() -> None:
-    scorer = Fake()
-    scorer.go.clear()
+def test_what_waits_is_scored_together_and_a_small_request_does_not_wait_for_a_large_one():
+    scorer = Fake(waits=True)
     batcher = Batcher(scorer)
     first = batcher.submit([EncodedRow([0] * 5)])  # Holds the model until the others wait.
     until(lambda: scorer.steps == [[5]])
@@ -261,9 +275,8 @@ def test_what_waits_is_scored_together_and_a_small_request_does_not_wait_for_a_l
     assert all(sum(step) <= 100 * PASSES for step in scorer.steps)
 
 
-def test_one_request_that_fails_does_so_alone() -> None:
-    scorer = Fake()
-    scorer.go.clear()
+def test_one_request_that_fails_does_so_alone():
+    scorer = Fake(waits=True)
     served = ServedModel("m", scorer)
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(ask_app, served, rerank_body(1))
@@ -278,9 +291,8 @@ def test_one_request_that_fails_does_so_alone() -> None:
     assert [2, 66] in scorer.steps and ask_app(served, rerank_body(3))[0].status_code == 200
 
 
-def test_who_gave_up_is_not_scored() -> None:
-    scorer = Fake()
-    scorer.go.clear()
+def test_who_gave_up_is_not_scored():
+    scorer = Fake(waits=True)
     batcher = Batcher(scorer)
     first = batcher.submit([EncodedRow([0] * 5)])
     until(lambda: bool(scorer.steps))
@@ -291,10 +303,9 @@ def test_who_gave_up_is_not_scored() -> None:
     assert scorer.steps == [[5], [9]]
 
 
-def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeypatch):
     monkeypatch.setattr(served_model, "ANSWER_TIMEOUT_S", 0.2)
-    scorer = Fake()
-    scorer.go.clear()
+    scorer = Fake(waits=True)
     served = ServedModel("m", scorer)
     late, too = ask_app(served, rerank_body(1), rerank_body(60, 60, 60, 60))
     assert late.status_code == too.status_code == 503 and "fewer texts" in late.json()["message"]
@@ -303,7 +314,7 @@ def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeyp
     assert sum(len(step) for step in scorer.steps) < 5
 
 
-def test_evidence_that_is_written_does_not_hold_up_scores() -> None:
+def test_evidence_that_is_written_does_not_hold_up_scores():
     scorer = Fake()
     scorer.pen.clear()
     served = ServedModel("m", scorer)
@@ -317,7 +328,7 @@ def test_evidence_that_is_written_does_not_hold_up_scores() -> None:
     assert (result["contribution"], result["evidence"], result["evidence_cut"]) == ("C", "E", False)
 
 
-def test_the_margin_is_always_there_and_the_score_is_calibrated_or_raw() -> None:
+def test_the_margin_is_always_there_and_the_score_is_calibrated_or_raw():
     scorer = Fake()
     scorer.calibration = Calibration(a=0.5, b=-1.0)
     served = ServedModel("m", scorer)
@@ -327,7 +338,7 @@ def test_the_margin_is_always_there_and_the_score_is_calibrated_or_raw() -> None
         assert result["margin"] == 3 and result["relevance_score"] == pytest.approx(wanted)
 
 
-def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for() -> None:
+def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for():
     documents = [{"title": "abc", "text": "defg", "id": 7}]
     served = ServedModel("m", Fake())
     texts = [{}, {"rank_fields": ["title", "text"]}, {"rank_fields": ["title"]}, {"rank_fields": ["body"]}]
@@ -336,7 +347,7 @@ def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for() ->
     assert answers[3].status_code == 422 and "whose body is" in answers[3].json()["message"]
 
 
-def test_tei_asks_with_texts_at_an_address_without_a_version() -> None:
+def test_tei_asks_with_texts_at_an_address_without_a_version():
     served = ServedModel("m", Fake())
     body = {"query": "q", "texts": ["a", "abc"], "raw_scores": True, "return_text": True}
     raw, plain = ask_app(served, body, {**body, "raw_scores": False}, path="/rerank")
@@ -348,28 +359,26 @@ def test_tei_asks_with_texts_at_an_address_without_a_version() -> None:
     assert (bad.status_code, bad.json()["message"]) == (422, "texts[0] must be a string")
 
 
-def test_bodies_may_be_packed_and_come_in_parts() -> None:
+def test_bodies_may_be_packed_and_come_in_parts():
     data = json.dumps(rerank_body(2)).encode()
 
     async def parts(whole: bytes) -> AsyncIterator[bytes]:
         for at in range(0, len(whole), 7):
             yield whole[at : at + 7]
 
-    async def send(content: Any, **headers: str) -> Any:
-        transport = httpx2.ASGITransport(make_app(ServedModel("m", Fake())))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://model") as client:
-            return await client.post("/v1/rerank", content=content, headers=headers)
+    def status(content: Any, packing: str) -> int:
+        (answer,) = ask_app(ServedModel("m", Fake()), content, **{"Content-Encoding": packing})
+        return int(answer.status_code)
 
     for content, packing in ((gzip.compress(data), "gzip"), (zlib.compress(data), "deflate"), (data, "identity")):
-        assert asyncio.run(send(parts(content), **{"Content-Encoding": packing})).status_code == 200
-    assert asyncio.run(send(b"no gzip", **{"Content-Encoding": "gzip"})).status_code == 400
-    assert asyncio.run(send(data, **{"Content-Encoding": "br"})).status_code == 415
+        assert status(parts(content), packing) == 200
+    assert (status(b"no gzip", "gzip"), status(data, "br")) == (400, 415)
     bomb = gzip.compress(b" " * (MOST_BYTES + 1))
-    assert len(bomb) < 100_000 and asyncio.run(send(bomb, **{"Content-Encoding": "gzip"})).status_code == 413
+    assert len(bomb) < 100_000 and status(bomb, "gzip") == 413
 
 
 @pytest.mark.slow
-def test_a_caller_that_is_gone_is_not_scored_further(encoder: Path) -> None:
+def test_a_caller_that_is_gone_is_not_scored_further(encoder):
     """Over a real connection: what its caller left is not scored, and the places are free again."""
     with serve_model(encoder, os.environ, "--limit", "2") as said:
         host, port = said["url"].split("/")[2].split(":")
@@ -387,7 +396,7 @@ def test_a_caller_that_is_gone_is_not_scored_further(encoder: Path) -> None:
         assert time.monotonic() - began < alone
 
 
-def test_the_endpoint_describes_itself(encoder: Path) -> None:
+def test_the_endpoint_describes_itself(encoder):
     done = call("serve_model", "--openapi")
     assert done.code == 0
     paths = json.loads(done.out)["paths"]
@@ -396,7 +405,7 @@ def test_the_endpoint_describes_itself(encoder: Path) -> None:
     assert body.endswith("/RerankBody")
 
 
-def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
+def test_contribution_and_evidence_come_when_asked_for(tmp_path):
     folder, _, _ = tiny(tmp_path / "base", "qwen3")
     served = ServedModel("tiny", open_scorer(folder))
     body = {"query": QUERY, "documents": TEXTS, "top_n": 1, "return_evidence": True, "max_new_tokens": 5}
@@ -422,9 +431,7 @@ def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
         (RenderedPair("no"), ("", "", False)),
     ],
 )
-def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
-    written: RenderedPair, wanted: tuple[Any, ...]
-) -> None:
+def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(written, wanted):
     assert parse_evidence_text(written) == wanted
 
 
@@ -439,9 +446,146 @@ def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
         ([], "--model is missing"),
     ],
 )
-def test_what_cannot_be_served_is_refused(
-    options: list[str], words: str, encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_served_is_refused(options, words, encoder, monkeypatch):
     monkeypatch.setattr("config.serving.listen", lambda *where: pytest.fail("it would be served"))
     done = call("serve_model", *(encoder if one == "MODEL" else one for one in options))
     assert done.code == 2 and done.out == "" and words in done.err
+
+
+INPUTS = [
+    "A dictionary maps keys to values, and a mapping object maps hashable values.",
+    "Trains leave at nine.",
+    "Wings",
+]
+
+
+def bare(source: Path, folder: Path, **more: Any) -> Path:
+    """The model in `source` without its head, as embedding models are published."""
+    AutoModel.from_pretrained(source).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(source).save_pretrained(folder)
+    for name, content in more.items():
+        path = folder / {"pooling": "1_Pooling/config.json", "modules": "modules.json"}[name]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def headless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("embedder")
+    return bare(tiny_encoder(folder / "head"), folder / "tiny")
+
+
+def plain(folder: Path, text: str, pooling: str) -> Any:
+    """One text without padding, in three lines."""
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    with torch.inference_mode():
+        states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+    found = {"mean": states.mean(0), "last": states[-1], "cls": states[0]}[pooling].numpy()
+    return found / np.linalg.norm(found)
+
+
+def ask(served: ServedModel, body: Any, **more: Any) -> tuple[int, Any]:
+    (answer,) = ask_app(served, body, **{"path": "/v1/embeddings", **more})
+    return answer.status_code, answer.json()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "last", "cls"])
+def test_texts_of_one_request_get_the_vectors_that_each_has_alone(headless, pooling):
+    service = ServedModel("tiny", open_embedder(headless, pooling=pooling))
+    status, found = ask(service, {"model": "tiny", "input": INPUTS})
+    assert status == 200 and [one["index"] for one in found["data"]] == [0, 1, 2]
+    for one, text in zip(found["data"], INPUTS, strict=True):
+        assert one["embedding"] == pytest.approx(plain(headless, text, pooling).tolist(), abs=1e-5)
+        assert np.linalg.norm(one["embedding"]) == pytest.approx(1)
+    tokenizer = AutoTokenizer.from_pretrained(headless)
+    assert found["usage"]["prompt_tokens"] == sum(len(tokenizer(text)["input_ids"]) for text in INPUTS)
+
+
+def test_base64_holds_the_same_numbers_at_this_address_alone(headless):
+    service = ServedModel("tiny", open_embedder(headless))
+    assert ask(service, {"input": "a"}, path="/v1/rerank")[0] == 404
+    assert ask(service, {"input": "a"}, method="GET")[0] == 405
+    plain_numbers = ask(service, {"input": "Wings"})[1]["data"][0]["embedding"]
+    packed = ask(service, {"input": "Wings", "encoding_format": "base64"})[1]["data"][0]["embedding"]
+    assert np.frombuffer(base64.b64decode(packed), dtype="<f4").tolist() == pytest.approx(plain_numbers)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "problem"),
+    [
+        (b"{", 400, "not JSON"),
+        ({"input": [""]}, 422, "input must be"),
+        ({"input": [1, 2]}, 422, "input must be"),
+        ({"input": ["a"] * 2049}, 422, "at most 2048"),
+        ({"input": "a", "encoding_format": "int8"}, 422, "encoding_format"),
+    ],
+)
+def test_a_request_for_vectors_that_says_something_else_gets_one_clear_line(headless, body, status, problem):
+    found = ask(ServedModel("tiny", open_embedder(headless)), body)
+    assert found[0] == status and problem in found[1]["message"]
+
+
+def test_a_folder_says_what_it_is_and_how_it_is_pooled(headless, tmp_path):
+    head = headless.parent / "head"
+    assert is_embedder(headless) and not is_embedder(head)
+    assert pooling_of(headless) == "mean"
+    causal = tiny(tmp_path / "causal", "qwen3")[0]
+    assert not is_embedder(causal)
+    assert pooling_of(bare(causal, tmp_path / "bare")) == "last"
+    said = bare(
+        headless, tmp_path / "said", pooling={"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    )
+    assert is_embedder(said) and pooling_of(said) == "cls" and pooling_of(said, "mean") == "mean"
+    strange = bare(headless, tmp_path / "strange", pooling={"pooling_mode_max_tokens": True})
+    with pytest.raises(BadInput, match="no known pooling"):
+        pooling_of(strange)
+    dense = bare(headless, tmp_path / "dense", modules=[{"type": "sentence_transformers.models.Dense"}])
+    with pytest.raises(BadInput, match="module Dense"):
+        pooling_of(dense)
+
+
+def test_a_causal_model_gives_the_vector_of_its_last_token(tmp_path):
+    folder = bare(tiny(tmp_path / "causal", "qwen3")[0], tmp_path / "bare")
+    vectors, _ = open_embedder(folder).encode(INPUTS)
+    for row, text in zip(vectors, INPUTS, strict=True):
+        assert row.tolist() == pytest.approx(plain(folder, text, "last").tolist(), abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["mean", "lasttoken", "cls"])
+def test_vectors_equal_those_of_sentence_transformers(headless, tmp_path, mode):
+    pooling = Pooling(64, pooling_mode=mode)
+    theirs = SentenceTransformer(modules=[Transformer(str(headless)), pooling, Normalize()], device="cpu")
+    theirs.save(str(tmp_path / "st"))
+    assert is_embedder(tmp_path / "st")
+    ours, _ = open_embedder(tmp_path / "st").encode(INPUTS)
+    assert np.abs(ours - theirs.encode(INPUTS)).max() < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_served_encoder_makes_dense_runs_and_answers_openais_client(headless, settings, tmp_path, monkeypatch):
+    settings.VAR = tmp_path
+    monkeypatch.setenv("SERVICE_TOKEN", "secret")
+    wings = make_wings(INPUTS, ["hashable keys"])
+    keys = dict(Document.objects.filter(collection=wings).values_list("pk", "text"))
+    with serve_model(headless, {**os.environ, "QUORUM_RERANK_TOKEN": "secret"}) as said:
+        assert said["url"].endswith("/v1/embeddings")
+        base = said["url"].removesuffix("/embeddings")
+        with OpenAI(base_url=base, api_key="secret", max_retries=0) as client:
+            answer = client.embeddings.create(model="tiny", input=INPUTS)
+        judge = {"name": "ours", "provider": "embed-endpoint", "model": "tiny", "base_url": base}
+        JudgeVersion.objects.create(**judge, api_key_env="SERVICE_TOKEN")
+        run = work_on(start_run(wings, "dense", "dense", judge="ours", depth=3))
+    embedder = open_embedder(headless)
+    expected, tokens = embedder.encode(INPUTS)
+    assert np.abs(np.array([one.embedding for one in answer.data]) - expected).max() < 1e-5
+    assert answer.usage.prompt_tokens == tokens
+    assert (run.state, run.error) == ("ready", "")
+    ((documents, scores),) = rankings.scores_of(run).values()
+    asked = embedder.encode(["hashable keys"])[0][0]
+    cosines = {key: float(embedder.encode([text])[0][0] @ asked) for key, text in keys.items()}
+    assert documents.tolist() == sorted(cosines, key=lambda key: -cosines[key])
+    assert scores.tolist() == pytest.approx(sorted(cosines.values(), reverse=True), abs=1e-5)
+    assert Ranking.objects.get(run=run).tokens_in > 0

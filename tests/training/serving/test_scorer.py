@@ -1,28 +1,36 @@
-"""Scoring with a model folder: the shared prompt computed once, exactly; another prompt refused (check 8)."""
+"""Scoring with a model folder: the shared prompt computed once, exactly; another prompt refused (check 8); s x P(s)."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from transformers import AutoConfig  # noqa: E402
+import torch
+from transformers import AutoConfig
 
-from corpus.errors import BadInput  # noqa: E402
-from tests.published import by_cross_encoder, by_transformers  # noqa: E402
-from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
-from training.published import protocol  # noqa: E402
-from training.published.causal import LoraTrained  # noqa: E402
-from training.published.margins import PromptTokens  # noqa: E402
-from training.published.opening import open_scorer  # noqa: E402
-from training.published.prefixed import can_share  # noqa: E402
-from training.published.publication import Record  # noqa: E402
-from training.published.scorer import CausalScorer, ServingRequest  # noqa: E402
-from training.recipes import rendering  # noqa: E402
-from training.recipes.calibration import Calibration  # noqa: E402
-from training.trainers.finishing import finish_training  # noqa: E402
+from corpus.errors import BadInput
+from tests.called import call
+from tests.factories import make_collection, make_document, make_query
+from tests.published import by_cross_encoder, by_transformers
+from tests.tiny_models import adapter_of, dev_rows, tiny
+from training.published import protocol
+from training.published.causal import LoraTrained
+from training.published.chains import ChainPrompt, GeneratedScore
+from training.published.erank import ErankScorer
+from training.published.margins import PromptTokens
+from training.published.opening import open_scorer
+from training.published.prefixed import can_share
+from training.published.protocol import ServingRequest
+from training.published.publication import Record
+from training.published.scorer import CausalScorer, ServingRequest
+from training.published.tiny_bases import tiny_base, tiny_encoder
+from training.recipes import erank_prompt, rendering
+from training.recipes.calibration import Calibration
+from training.trainers.finishing import finish_training
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 15, "yes", "键必须可哈希", "a " * 300]
 QUERY = "Why must keys be hashable?"
@@ -80,7 +88,7 @@ def farthest(found: list[float], wanted: list[float]) -> float:
     return max(abs(one - other) for one, other in zip(found, wanted, strict=True))
 
 
-def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published: Path) -> None:
+def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published):
     scorer, near = open_scorer(published), tolerance(published)
     together = scorer.margins(QUERY, TEXTS)
     assert farthest(together, [scorer.margins(QUERY, [text])[0] for text in TEXTS]) < near
@@ -93,17 +101,13 @@ def test_many_documents_score_as_one_by_one_and_as_other_libraries_say(published
     assert [len(found) for found in several] == [2, 1]
     # Queries that are scored together do not see each other.
     assert farthest([one.margin for one in several[0]], scorer.margins(QUERY, TEXTS[:2])) < near
+    assert scorer.margins("other", TEXTS[:1]) != scorer.margins("other", TEXTS[:1], "Only code counts.")
     assert several[1][0].margin == pytest.approx(scorer.margins("other", TEXTS[:1], "Only code counts.")[0], abs=near)
     assert scorer.margins(QUERY, []) == [] and scorer.words == "tiny model, CPU"
 
 
-def test_the_instruction_changes_the_score(published: Path) -> None:
-    scorer = open_scorer(published)
-    assert scorer.margins(QUERY, TEXTS[:1], "Only code counts.") != scorer.margins(QUERY, TEXTS[:1])
-
-
 @pytest.mark.parametrize("change", ["prompt", "prompt_sha256"])
-def test_a_prompt_that_differs_by_one_byte_is_refused(change: str, published: Path, tmp_path: Path) -> None:
+def test_a_prompt_that_differs_by_one_byte_is_refused(change, published, tmp_path):
     other = tmp_path / "model"
     shutil.copytree(published, other)
     about = json.loads((other / "reranker.json").read_text())
@@ -113,7 +117,7 @@ def test_a_prompt_that_differs_by_one_byte_is_refused(change: str, published: Pa
         open_scorer(other)
 
 
-def test_a_reranker_of_others_is_asked_with_its_own_template(published: Path, tmp_path: Path) -> None:
+def test_a_reranker_of_others_is_asked_with_its_own_template(published, tmp_path):
     """Ours without our file, and with other words in its template: what CrossEncoder makes of it is what counts."""
     other = tmp_path / "model"
     shutil.copytree(published, other)
@@ -126,12 +130,7 @@ def test_a_reranker_of_others_is_asked_with_its_own_template(published: Path, tm
     assert found != pytest.approx(open_scorer(published).margins(QUERY, TEXTS[:3]), abs=1e-6)
 
 
-def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no config\.json"):
-        open_scorer(tmp_path)
-
-
-def test_a_model_writes_after_its_verdict(published: Path) -> None:
+def test_a_model_writes_after_its_verdict(published):
     scorer = open_scorer(published)
     together = scorer.write(ServingRequest(QUERY, TEXTS[:3]), 8)
     alone = [scorer.write(ServingRequest(QUERY, [text]), 8)[0] for text in TEXTS[:3]]
@@ -139,7 +138,7 @@ def test_a_model_writes_after_its_verdict(published: Path) -> None:
     assert protocol.NEW_TOKENS == 512
 
 
-def test_documents_that_do_not_fit_are_counted_and_a_request_may_cut_them_sooner(published: Path) -> None:
+def test_documents_that_do_not_fit_are_counted_and_a_request_may_cut_them_sooner(published):
     scorer = open_scorer(published)
     (whole,) = scorer.score([ServingRequest(QUERY, TEXTS)])
     assert [one.is_cut for one in whole] == [False, False, False, False, False, True]
@@ -149,7 +148,7 @@ def test_documents_that_do_not_fit_are_counted_and_a_request_may_cut_them_sooner
     assert few[0].margin == pytest.approx(scorer.margins(QUERY, [short])[0], abs=tolerance(published))
 
 
-def test_bf16_is_asked_for_and_said(published: Path) -> None:
+def test_bf16_is_asked_for_and_said(published):
     scorer = open_scorer(published, precision="bf16")
     assert (scorer.precision, scorer.words) == ("bf16", "tiny model, CPU, bf16")
     exact = open_scorer(published)
@@ -172,13 +171,15 @@ def foreign(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_reranker_of_others_without_a_template_for_pairs_is_refused_and_presets_are_named(foreign: Path) -> None:
+def test_what_is_no_model_or_has_no_template_for_pairs_is_refused_and_presets_are_named(foreign, tmp_path):
     with pytest.raises(BadInput, match="quorum, prism, qwen3-reranker"):
         open_scorer(foreign)
+    with pytest.raises(BadInput, match=r"no config\.json"):
+        open_scorer(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["prism", "qwen3-reranker"])
-def test_presets_ask_as_the_published_models_are_asked(name: str, foreign: Path) -> None:
+def test_presets_ask_as_the_published_models_are_asked(name, foreign):
     scorer = open_scorer(foreign, prompt=name)
     assert isinstance(scorer, CausalScorer) and scorer.prompt_name == name
     assert scorer.prompt.max_length == 40_960  # Its own, not ours.
@@ -193,12 +194,80 @@ def test_presets_ask_as_the_published_models_are_asked(name: str, foreign: Path)
     assert same == (name == "prism")
 
 
-def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
-    from training.published.tiny_bases import tiny_encoder
-
+def test_an_encoder_scores_alike_alone_and_together(tmp_path):
     scorer = open_scorer(tiny_encoder(tmp_path / "encoder", max_length=256))
     together = scorer.margins(QUERY, TEXTS)
     assert together == pytest.approx([scorer.margins(QUERY, [text])[0] for text in TEXTS], abs=1e-5)
     assert scorer.write(ServingRequest(QUERY, TEXTS[:1])) == [("", False)]
     (long,) = scorer.score([ServingRequest(QUERY, ["word " * 4000, "short"])])
     assert [one.is_cut for one in long] == [True, False]
+
+
+ANSWERS = {
+    "beta": GeneratedScore("<think>a</think><answer>8</answer>", 8, 0.7, []),
+    "alpha": GeneratedScore("<think>a</think><answer>7</answer>", 7, 0.9, []),
+    "gamma": GeneratedScore("<think>a</think><answer>11</answer>", None, 0.0, []),
+    "delta": GeneratedScore("<think>a</think><answer>0</answer>", 0, 0.8, []),
+}
+"""What the model says about a document that has this word."""
+
+
+@pytest.fixture
+def erank(tmp_path: Path) -> Path:
+    folder = tiny_base(tmp_path / "model")
+    prompt = {"prompt": erank_prompt.chain_prompt_text(), "prompt_sha256": erank_prompt.chain_prompt_sha256()}
+    about = {"kind": "erank", **prompt, "max_prompt": 400, "max_response": 6, "calibration": {"a": 2.0, "b": 0.0}}
+    (folder / "reranker.json").write_text(json.dumps(about))
+    return folder
+
+
+@pytest.mark.django_db
+def test_rerank_orders_by_score_times_probability_and_names_malformed_answers(erank, tmp_path, monkeypatch):
+    def answer(self: ChainPrompt, model: object, tokenizer: object, prompts: list[object]) -> list[GeneratedScore]:
+        texts = [tokenizer.decode(one.ids) for one in prompts]  # type: ignore[attr-defined]
+        return [next(said for word, said in ANSWERS.items() if word in text) for text in texts]
+
+    monkeypatch.setattr(ChainPrompt, "answer", answer)
+    books = make_collection("books")
+    make_query(books, "which letter", external_id="q1")
+    for name in ANSWERS:
+        make_document(books, f"It is {name}.", external_id=name)
+    ranking = tmp_path / "in.run"
+    ranking.write_text("".join(f"q1 Q0 {name} {place} {9 - place} bm25\n" for place, name in enumerate(ANSWERS, 1)))
+    given = ("--run", ranking, "--collection", "books", "--out", tmp_path / "out.run")
+    told = call("rerank", "--model", erank, *given).out
+    lines = [line.split() for line in (tmp_path / "out.run").read_text().splitlines()]
+    assert [line[2] for line in lines] == ["alpha", "beta", "delta", "gamma"]
+    assert [float(line[4]) for line in lines] == pytest.approx([6.3, 5.6, 0.0, -1.0])
+    assert "\n1 of 4 answers" in told
+
+
+def test_what_it_writes_is_read_as_an_answer_and_calibrated_around_the_middle(erank):
+    scorer = open_scorer(erank)
+    assert isinstance(scorer, ErankScorer)
+    request = ServingRequest("why", ["because", "not at all"], "")
+    assert [len(found) for found in scorer.score([request])] == [2]
+    assert scorer.margins("why", ["because"]) == [-1.0] and scorer.describe_margins([0.0]) == ""
+    assert [one.is_cut for one in scorer.write(request, 3)] == [True, True]
+    # `"score": "raw"`: of 0 to 10, a score of 1 speaks against a document.
+    assert scorer.own_probability(5.0) == 0.5 and scorer.own_probability(1.0) == pytest.approx(1 / (1 + math.exp(4.0)))
+    assert scorer.own_probability(-1.0) < scorer.own_probability(0.0) < 0.01
+    assert scorer.probability(5.0) == 0.5 and scorer.probability(6.3) > 0.9 > 0.1 > scorer.probability(-1.0)
+
+
+def test_another_prompt_of_scores_is_refused(erank):
+    about = json.loads((erank / "reranker.json").read_text())
+    (erank / "reranker.json").write_text(json.dumps(about | {"prompt_sha256": "0" * 64}))
+    with pytest.raises(BadInput, match="another prompt"):
+        open_scorer(erank)
+
+
+def test_max_tokens_per_doc_cuts_each_document(erank):
+    scorer = open_scorer(erank)
+    assert isinstance(scorer, ErankScorer)
+    texts = ["a short one", "one two three four five six seven eight nine ten " * 3]
+    short, cut = scorer.encode(ServingRequest("why", texts, document_tokens=8))
+    whole = scorer.encode(ServingRequest("why", texts))
+    assert (short.ids, short.is_cut) == (whole[0].ids, False)
+    assert cut.is_cut and len(cut.ids) < len(whole[1].ids) and not whole[1].is_cut
+    assert "ten" not in scorer.tokenizer.decode(cut.ids).rpartition("Document")[2]

@@ -7,7 +7,22 @@ from judges.domain.chains import render_answer, render_prompt
 from tests.training_sets import write_export
 from training.recipes.data import Example
 
-WORDS = "the order of names function is read left to right when class body ends".split()
+WORDS = [
+    "the",
+    "order",
+    "of",
+    "names",
+    "function",
+    "is",
+    "read",
+    "left",
+    "to",
+    "right",
+    "when",
+    "class",
+    "body",
+    "ends",
+]
 TOPICS = ("list", "string", "number", "module", "loop", "file")
 RULE = "A document is relevant when it says what is returned."
 """The collection's own definition: short, as a tiny model reads few words."""

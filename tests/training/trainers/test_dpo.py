@@ -34,8 +34,8 @@ def test_the_export_of_preferences_trains_one_step_of_dpo(tmp_path):
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     before = {name: weights.detach().clone() for name, weights in model.named_parameters()}
     arguments = DPOConfig(
-        output_dir=str(tmp_path / "dpo"), max_steps=1, per_device_train_batch_size=4, learning_rate=1e-3, max_length=256,
-        use_cpu=True, bf16=False, activation_checkpointing=False, report_to=[], save_strategy="no",
+        output_dir=str(tmp_path / "dpo"), max_steps=1, per_device_train_batch_size=4, learning_rate=1e-3,
+        max_length=256, use_cpu=True, bf16=False, activation_checkpointing=False, report_to=[], save_strategy="no",
     )  # fmt: skip
     tokenizer = AutoTokenizer.from_pretrained(base)
     trainer = DPOTrainer(model=model, args=arguments, train_dataset=rows["train"], processing_class=tokenizer)

@@ -219,14 +219,16 @@ def test_a_document_is_cut_never_the_end_of_the_prompt_and_where_does_not_tell_i
     recipe = PrismRecipe(make_task(bases["qwen3"], found, max_length=320, token_budget=320))
     tail = recipe.tokenizer(rendering.TAIL, add_special_tokens=False)["input_ids"]
     rows = list(recipe.rows[: len(recipe.rows)])
-    for row in rows[:4]:
-        assert row.start == 320 - recipe.answer_room and row.ids[row.start - len(tail) : row.start] == tail
+    for cut in rows[:4]:
+        assert cut.start == 320 - recipe.answer_room and cut.ids[cut.start - len(tail) : cut.start] == tail
     with pytest.raises(BadInput, match="max_length 60 "):
         PrismRecipe(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
-    assert len({len(row.ids) - row.start for row in rows}) > 1, "answers differ in length"
-    assert len({row.start for row in rows}) == 1 and max(len(row.ids) for row in rows) == 320
+    assert len({len(cut.ids) - cut.start for cut in rows}) > 1, "answers differ in length"
+    assert len({cut.start for cut in rows}) == 1 and max(len(cut.ids) for cut in rows) == 320
     steps = Epochs(recipe.lengths(), 8, 0, recipe.order_by).order(0)
-    assert all(len({rows[row].teacher for row in step}) > 1 for step in steps), "no step has rows of one label alone"
+    assert all(len({rows[number].teacher for number in step}) > 1 for step in steps), (
+        "no step has rows of one label alone"
+    )
 
 
 def test_rows_that_are_cut_are_counted_and_many_give_a_warning_with_the_length_that_fits(bases, rows, tmp_path, capsys):

@@ -22,7 +22,7 @@ from corpus.errors import BadInput
 from tests import training_sets
 from tests.instances import PATIENCE
 from tests.training.recipes.test_bundles import row, write
-from tests.training.serving.test_embeddings_service import ask as send
+from tests.training.serving.test_rerank_service import ask as send
 from training.published.embedder import open_embedder, read_query_prefix
 from training.published.opening import open_scorer
 from training.published.tiny_bases import tiny_encoder
