@@ -3,15 +3,13 @@
 import pytest
 
 from judges.models.probes import JudgeProbe
-from tests.conftest import Manage
-from tests.models.fixtures import RealServer
 from tests.models.judging import configure
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MODES = ("json_schema", "json_object", "text")
 
 
-def test_each_mode_is_checked_with_the_tokens_that_the_server_counts(llama_server: RealServer, manage: Manage) -> None:
+def test_each_mode_is_checked_with_the_tokens_that_the_server_counts(llama_server, manage):
     configure(llama_server, {mode: {"schema_mode": mode, "logprobs": 5, "max_output_tokens": 128} for mode in MODES})
     done = manage("check_judges", "--judge", *MODES, "--json", check=False)
     checks = {check["name"]: check for check in done.json["judges"]}

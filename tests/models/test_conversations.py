@@ -1,13 +1,10 @@
 """One question of an agent and one synthetic query by a model that thinks: each step is a row, whatever it says."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmark.models import SyntheticBundle
 from tests.called import call
 from tests.engine_parts import _standing_worker, worker
-from tests.models.fixtures import RealServer
 from tests.models.judging import check_rows, configure, make_pairs
 
 __all__ = ["_standing_worker", "worker"]
@@ -16,7 +13,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHORT = {"max_output_tokens": 192}
 
 
-def test_an_agent_answers_one_question(llama_server: RealServer, worker: object) -> None:
+def test_an_agent_answers_one_question(llama_server, worker):
     make_pairs()
     configure(llama_server, {"agent": SHORT})
     done = call("agents", "books", "--retrievers", "bm25", "--agents", "agent", "--sample", 1, "--wait", "--json")
@@ -26,9 +23,7 @@ def test_an_agent_answers_one_question(llama_server: RealServer, worker: object)
     assert len({row.query for row, _answer in rows}) == 1
 
 
-def test_a_query_is_synthesised_or_it_is_said_at_which_step_it_was_dropped(
-    llama_server: RealServer, worker: object, tmp_path: Path
-) -> None:
+def test_a_query_is_synthesised_or_it_is_said_at_which_step_it_was_dropped(llama_server, worker, tmp_path):
     make_pairs()
     configure(llama_server, {"judge": SHORT})
     models = ("--judge", "judge", "--writer", "judge")

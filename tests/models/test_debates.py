@@ -6,7 +6,6 @@ import pytest
 
 from judges.models import Attempt, Work
 from tests.engine_parts import _standing_worker, judge, worker
-from tests.models.fixtures import RealServer
 from tests.models.judging import check_pairs, check_rows, configure, make_pairs, text_of
 
 __all__ = ["_standing_worker", "worker"]
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHORT = {"max_output_tokens": 128}
 
 
-def test_a_debate_marks_quotes_that_are_not_in_the_document(llama_server: RealServer, worker: object) -> None:
+def test_a_debate_marks_quotes_that_are_not_in_the_document(llama_server, worker):
     make_pairs()
     configure(llama_server, {name: SHORT for name in "abc"}, debate=["a", "b"], adjudicator="c")
     check_pairs(judge("--policy", "debate", "--rounds", 1, "--adjudicator", "panel").json)

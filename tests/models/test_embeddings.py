@@ -13,7 +13,6 @@ from corpus.models import Document, Query
 from jobs.processes import stop_children
 from judges.models import JudgeVersion
 from judges.models.retrieval import RetrievalCall
-from tests.conftest import Manage
 from tests.judges.engine.test_engine_cranfield import CRANFIELD
 from tests.models.fixtures import RealServer
 from tests.models.judging import make_pairs
@@ -77,8 +76,8 @@ def cosines(vectors: Vectors, query_prefix: str, document_prefix: str) -> dict[s
     ],
 )
 def test_llama_cpp_embeds_each_text_once_with_its_prefix(
-    manage: Manage, smollm_gguf: Path, tmp_path: Path, options: tuple[str, ...], query_prefix: str, document_prefix: str
-) -> None:
+    manage, smollm_gguf, tmp_path, options, query_prefix, document_prefix
+):
     make_pairs()
     with embedder(smollm_gguf, tmp_path, "--embedding") as server:
         manage("retrieve", "books", "--system", "dense", "--judge", "vectors", "--name", "dense", *options, "--wait")
@@ -96,9 +95,7 @@ def test_llama_cpp_embeds_each_text_once_with_its_prefix(
 
 @pytest.mark.weekly
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="1 test not run: Cranfield is not on this machine")
-def test_a_dense_run_over_cranfield_equals_the_cosines_of_the_servers_vectors(
-    manage: Manage, minilm_folder: Path, tmp_path: Path
-) -> None:
+def test_a_dense_run_over_cranfield_equals_the_cosines_of_the_servers_vectors(manage, minilm_folder, tmp_path):
     """MiniLM, by sentence-transformers behind a server: SmolLM2 in llama.cpp would read Cranfield for half an hour."""
     files = {"corpus": "cran.all.1400.xml", "queries": "cran.qry.xml", "qrels": "cranqrel.trec.txt"}
     paths = [part for name, file in files.items() for part in (f"--{name}", CRANFIELD / file)]

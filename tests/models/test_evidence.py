@@ -8,7 +8,6 @@ from corpus.models import Label, Pair, Target
 from judges.models import Work
 from tests.engine_parts import _standing_worker, worker
 from tests.judges.evidence.test_evidence_campaigns import write
-from tests.models.fixtures import RealServer
 from tests.models.judging import PAIRS, check_rows, configure, make_pairs, text_of
 
 __all__ = ["_standing_worker", "worker"]
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHORT = {"max_output_tokens": 128}
 
 
-def test_evidence_is_written_of_each_pair_or_it_is_said_why_not(llama_server: RealServer, worker: object) -> None:
+def test_evidence_is_written_of_each_pair_or_it_is_said_why_not(llama_server, worker):
     make_pairs()
     for pair in Pair.objects.all():
         Label.objects.create(pair=pair, grade=1, origin="people")

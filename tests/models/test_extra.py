@@ -20,9 +20,7 @@ class Item:
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_a_test_that_takes_a_model_is_one_of_real_models_and_is_skipped_without_it(
-    monkeypatch: pytest.MonkeyPatch, installed: bool
-) -> None:
+def test_a_test_that_takes_a_model_is_one_of_real_models_and_is_skipped_without_it(monkeypatch, installed):
     monkeypatch.setattr(plugin_models, "find_spec", lambda package: installed)
     monkeypatch.delenv("QUORUM_REQUIRE_MODELS", raising=False)
     items = [Item("tmp_path", "smollm_gguf"), Item("tmp_path")]
@@ -39,7 +37,7 @@ def test_a_test_that_takes_a_model_is_one_of_real_models_and_is_skipped_without_
         plugin_models.pytest_collection_modifyitems(items)  # type: ignore[arg-type]
 
 
-def test_all_of_them_lie_in_this_folder() -> None:
+def test_all_of_them_lie_in_this_folder():
     """Their stage in `.ci/run` collects no other."""
     models = Path(__file__).parent
     others = [file for file in models.parent.rglob("test_*.py") if models not in file.parents]

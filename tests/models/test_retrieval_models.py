@@ -1,6 +1,5 @@
 """A real embedding model over Cranfield: `retrieve --model DIR` ranks as its library does, also after a stop."""
 
-from pathlib import Path
 from typing import Any
 
 import ir_measures
@@ -43,9 +42,7 @@ def import_cranfield() -> tuple[Collection, dict[str, dict[str, int]]]:
 
 
 @pytest.mark.weekly
-def test_minilm_over_cranfield(
-    minilm_folder: Path, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_minilm_over_cranfield(minilm_folder, settings, tmp_path, monkeypatch):
     """A script that joins title and text by a full stop has nDCG@10 0.402, R@100 0.779; fused with BM25 0.429."""
     settings.VAR = tmp_path
     collection, qrels = import_cranfield()

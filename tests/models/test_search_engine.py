@@ -66,7 +66,7 @@ def expected_hits(query: str, depth: int) -> list[str]:
 
 
 @pytest.mark.django_db
-def test_a_run_of_20_queries_from_1000_documents(chroma_server: str, settings: Any) -> None:
+def test_a_run_of_20_queries_from_1000_documents(chroma_server, settings):
     settings.SEARCH_HOSTS = frozenset({chroma_server.removeprefix("http://")})
     index = make_chroma_collection(chroma_server, "shop", TEXTS, {name: f"Number {name}" for name in TEXTS})
     values = {"name": "chroma", "kind": "chroma", "base_url": chroma_server, "index": index}
@@ -93,7 +93,7 @@ def test_a_run_of_20_queries_from_1000_documents(chroma_server: str, settings: A
     assert all((text, title) == (TEXTS[name], f"Number {name}") for name, text, title in stored)
 
 
-def test_the_look_alike_answers_as_the_engine_does(chroma_server: str) -> None:
+def test_the_look_alike_answers_as_the_engine_does(chroma_server):
     engine = Chroma()
     texts = {engine.identity(book): book.text for book in BOOKS}
     titles = {engine.identity(book): book.title for book in BOOKS}

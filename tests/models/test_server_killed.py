@@ -14,13 +14,12 @@ from judges.models import Attempt, Work
 from judges.workers import worker_pool
 from tests.engine_parts import begin, state_of
 from tests.instances import until
-from tests.models.fixtures import RealServer
 from tests.models.judging import PAIRS, check_pairs, check_rows, configure, make_pairs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_campaign_outlives_its_model_server(llama_server: RealServer, instance: dict[str, str]) -> None:
+def test_a_campaign_outlives_its_model_server(llama_server, instance):
     collection = make_pairs()
     configure(llama_server, {"judge": {"prompt": "verdict-only"}})
     campaign = begin(collection, policy="single")

@@ -96,9 +96,7 @@ def check_report(folder: JobFolder, result: dict[str, Any], score: dict[str, Sco
 
 
 @pytest.mark.weekly
-def test_minilm_tuned_on_cranfield_reranks_bm25_with_figures_that_others_compute_alike(
-    tmp_path: Path, minilm_folder: Path
-) -> None:
+def test_minilm_tuned_on_cranfield_reranks_bm25_with_figures_that_others_compute_alike(tmp_path, minilm_folder):
     base, tuned = tmp_path / "bases" / "model", tmp_path / "tuned"
     shutil.copytree(minilm_folder, base)
     (base / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": LENGTH}))
@@ -118,9 +116,7 @@ def test_minilm_tuned_on_cranfield_reranks_bm25_with_figures_that_others_compute
 
 
 @pytest.mark.weekly
-def test_a_cross_encoder_from_minilm_scores_alike_in_the_library_that_others_use(
-    tmp_path: Path, minilm_folder: Path
-) -> None:
+def test_a_cross_encoder_from_minilm_scores_alike_in_the_library_that_others_use(tmp_path, minilm_folder):
     """Six steps are too few to rank by; its head was random, so that its base is no yardstick."""
     tuned = tmp_path / "tuned"
     export_cranfield(tmp_path, "--format", "prism", "--teacher", "labels", "--split", "0.9")

@@ -10,7 +10,6 @@ import pytest
 
 from judges.models import Attempt, Work
 from tests.engine_parts import _standing_worker, judge, worker
-from tests.models.fixtures import RealServer
 from tests.models.judging import PAIRS, check_pairs, check_rows, configure, make_pairs, text_of
 from tests.stages import first_slow
 
@@ -50,9 +49,7 @@ def share_in(answer: dict[str, Any], word: str) -> float:
 
 
 @pytest.mark.parametrize("scale", first_slow(RELEVANT_FROM))
-def test_a_single_judge_answers_by_its_scale_with_the_probability_of_its_answer(
-    llama_server: RealServer, worker: object, scale: str
-) -> None:
+def test_a_single_judge_answers_by_its_scale_with_the_probability_of_its_answer(llama_server, worker, scale):
     make_pairs()
     configure(llama_server, {"judge": {"scale": scale, "logprobs": True, "max_output_tokens": 128}})
     check_pairs(judge("--policy", "single").json)
@@ -68,9 +65,7 @@ def test_a_single_judge_answers_by_its_scale_with_the_probability_of_its_answer(
 
 
 @pytest.mark.parametrize("mode", first_slow(["json_object", "text"]))
-def test_without_a_schema_an_answer_is_a_verdict_or_a_named_failure(
-    llama_server: RealServer, worker: object, mode: str
-) -> None:
+def test_without_a_schema_an_answer_is_a_verdict_or_a_named_failure(llama_server, worker, mode):
     make_pairs()
     configure(llama_server, {"judge": {"schema_mode": mode, **SHORT}})
     status = judge("--policy", "single").json
@@ -87,7 +82,7 @@ def test_without_a_schema_an_answer_is_a_verdict_or_a_named_failure(
 
 
 @pytest.mark.weekly
-def test_five_samples_of_one_model_are_five_votes_of_each_pair(llama_server: RealServer, worker: object) -> None:
+def test_five_samples_of_one_model_are_five_votes_of_each_pair(llama_server, worker):
     make_pairs()
     configure(llama_server, {"judge": {"temperature": 1.5, **SHORT}}, ensemble=["judge"] * 5)
     status = judge("--policy", "ensemble").json

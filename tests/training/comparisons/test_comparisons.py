@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from django.conf import settings
 
 from corpus.models import Collection
+from tests.training.trainers.learnable import export_scores
 from training.comparisons.tabling import TrainedModel, group_models
 from training.jobs import lifecycle
 from training.jobs.held_out import HeldOut, read_held_out
@@ -114,10 +116,6 @@ def test_the_page_compares_models_with_intervals_and_a_picture(alice, birds, tmp
 
 
 def test_a_published_model_is_offered_as_a_base(alice, birds, tmp_path):
-    from django.conf import settings
-
-    from tests.training.trainers.learnable import export_scores
-
     folder = Path(settings.VAR) / "exports" / "birds" / "scores"
     scores = folder if folder.exists() else export_scores(folder, queries=4, dev=2)
     sft = publish_all(birds, tmp_path)[0]

@@ -2,9 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -13,19 +12,13 @@ pytest.importorskip("torch")
 
 from annotation.models import Role
 from corpus.models import Collection
-from tests.conftest import Manage
 from tests.factories import make_collection, make_member
 from tests.looks import check_looks
-from tests.training.curves.test_subsets import change_rows
+from tests.training.curves.test_curves import change_rows
 from tests.training.trainers.learnable import export
 from training.curves.services import list_points, read_point
 from training.jobs.significance import compare_models
 from training.models import Job, LearningCurve
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 OPTIONS = ("--preset", "tiny", "--max-steps", 12, "--evaluate-every", 12)
@@ -40,7 +33,7 @@ def write_learnable(folder: Path) -> Path:
     return change_rows(export(folder, queries=40, dev=24), date)
 
 
-def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(manage: Manage, tmp_path: Path) -> None:
+def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(manage, tmp_path):
     data, out = write_learnable(tmp_path / "data"), tmp_path / "out"
     asked = ("learning_curve", "cross-encoder", "--data", data, "--points", "30,90,240", "--base", "tiny:encoder",
              "--out", out, *OPTIONS, "--json")  # fmt: skip
@@ -74,9 +67,7 @@ def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(mana
 
 
 @pytest.mark.browser
-def test_a_curve_is_started_watched_and_read_in_the_browser(
-    new_page: "NewPage", violations: "Callable[[Page], list[str]]", console: list[str], worker: None
-) -> None:
+def test_a_curve_is_started_watched_and_read_in_the_browser(new_page, violations, console, worker):
     birds: Collection = make_collection("birds")
     alice = make_member(birds, "alice", Role.ADMIN)
     write_learnable(Path(settings.VAR) / "exports" / "birds" / "curve")

@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from actions.services import Actor
-from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.models import Collection
-from tests.training.curves.test_subsets import write_dated
+from tests.training.curves.test_curves import write_dated
 from tests.training_sets import write_set
 from training.curves import services
 from training.jobs.outcomes import store_outcome
@@ -34,12 +32,14 @@ def rows(birds: Collection) -> Path:
     return folder if folder.exists() else write_dated(folder)
 
 
+def asked(rows: Path, *points: int) -> dict[str, Any]:
+    options = {"option_values": {"preset": "tiny"}, "order": "time", "points": list(points)}
+    return {"recipe": "prism", "data": rows, "base": "tiny:qwen3", **options}
+
+
 @pytest.fixture
 def curve(birds: Collection, rows: Path) -> LearningCurve:
-    return services.begin_curve(
-        recipe="prism", data=rows, base="tiny:qwen3", points=[24, 48, 96], order="time",
-        option_values={"preset": "tiny"}, collection=birds, user="alice",
-    )  # fmt: skip
+    return services.begin_curve(**asked(rows, 24, 48, 96), collection=birds, user="alice")
 
 
 def end_point(point: CurvePoint, folder: Path, state: str = "finished", value: float = 0.5) -> None:
@@ -59,22 +59,22 @@ def plan(folder: JobFolder) -> None:
     subsets.write_subset(Path(folder.job["data"]), folder.path / "data", "prism", **folder.job["subset"])
 
 
-def test_without_a_training_set_the_page_says_what_to_do(alice: Client) -> None:
+def test_without_a_training_set_the_page_says_what_to_do(alice):
     page = alice.get("/c/birds/training/curves/").content.decode()
     assert "Create a training set" in page
 
 
-def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, rows: Path) -> None:
+def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice, rows):
     answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "data": str(rows)})
     curve = LearningCurve.objects.get()
     assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/curves/{curve.number}/"
     points = services.list_points(curve)
     assert [(point.asked, point.labels, point.queries) for point in points] == [(n, None, None) for n in (24, 48, 96)]
     for point in points:
-        asked = JobFolder(Path(point.job.folder)).job
+        request = JobFolder(Path(point.job.folder)).job
         subset = {"order": "time", "seed": 0, "points": [24, 48, 96], "asked": point.asked}
-        assert asked["subset"] == subset and asked["data"] == str(rows)
-        assert asked["options"] == {"preset": "tiny", "max_steps": 5} and point.job.made_by == "alice"
+        assert request["subset"] == subset and request["data"] == str(rows)
+        assert request["options"] == {"preset": "tiny", "max_steps": 5} and point.job.made_by == "alice"
     page = alice.get(answer["Location"]).content.decode()
     assert "time of labelling" in page and "/cancel/" in page and "No trainer is running" in page
     assert "curve" in alice.get("/c/birds/training/curves/").content.decode()
@@ -89,26 +89,19 @@ def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, r
         ({"points": ",".join(map(str, range(1, 25)))}, "24 points are too many"),
     ],
 )
-def test_what_makes_no_curve_is_refused_with_the_form_kept(
-    alice: Client, rows: Path, changes: dict[str, str], words: str
-) -> None:
+def test_what_makes_no_curve_is_refused_with_the_form_kept(alice, rows, changes, words):
     answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "data": str(rows), **changes})
     page = answer.content.decode()
     assert answer.status_code == 422 and words in page and 'value="5"' in page
     assert not LearningCurve.objects.exists() and not Job.objects.exists()
 
 
-def test_the_page_reads_no_set_and_a_job_whose_points_make_no_curve_is_refused_in_one_line(
-    alice: Client, rows: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_reads_no_set_and_a_job_whose_points_make_no_curve_is_refused_in_one_line(alice, rows, monkeypatch):
     """Two points of the same queries: only who reads the set can know."""
-
-    def never(*args: object) -> None:
-        raise AssertionError("the page read the whole set")
 
     with monkeypatch.context() as patch:
         for name in ("order_queries", "read_rows", "read_manifest"):
-            patch.setattr(subsets, name, never)
+            patch.setattr(subsets, name, None)
         answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "data": str(rows), "points": "24,25"})
     assert answer.status_code == 302
     for point in services.list_points(LearningCurve.objects.get()):
@@ -118,7 +111,7 @@ def test_the_page_reads_no_set_and_a_job_whose_points_make_no_curve_is_refused_i
         assert not (folder.path / "data").exists()
 
 
-def test_a_finished_point_says_how_many_labels_its_whole_queries_have(curve: LearningCurve) -> None:
+def test_a_finished_point_says_how_many_labels_its_whole_queries_have(curve):
     job = services.list_points(curve)[0].job
     plan(JobFolder(Path(job.folder)))
     store_outcome(job, JobFolder(Path(job.folder)))
@@ -126,16 +119,16 @@ def test_a_finished_point_says_how_many_labels_its_whole_queries_have(curve: Lea
     assert (first.asked, first.labels, first.queries, first.size) == (24, 24, 4, 24)
 
 
-def test_a_set_without_times_can_be_ordered_at_random_alone(alice: Client, birds: Collection) -> None:
+def test_a_set_without_times_can_be_ordered_at_random_alone(alice, birds):
     folder = Path(settings.VAR) / "exports" / "birds" / "undated"
     undated = folder if folder.exists() else write_set(folder)
-    asked = {**ASKED, "data": str(undated)}
-    answer = alice.post("/c/birds/training/curves/start/", asked)
+    form = {**ASKED, "data": str(undated)}
+    answer = alice.post("/c/birds/training/curves/start/", form)
     assert answer.status_code == 422 and b"does not say when it was labelled" in answer.content
-    assert alice.post("/c/birds/training/curves/start/", {**asked, "order": "random"}).status_code == 302
+    assert alice.post("/c/birds/training/curves/start/", {**form, "order": "random"}).status_code == 302
 
 
-def test_only_points_that_are_not_finished_go_on(curve: LearningCurve, tmp_path: Path) -> None:
+def test_only_points_that_are_not_finished_go_on(curve, tmp_path):
     first, second, third = services.list_points(curve)
     end_point(first, tmp_path)
     end_point(second, tmp_path, "failed")
@@ -147,9 +140,7 @@ def test_only_points_that_are_not_finished_go_on(curve: LearningCurve, tmp_path:
     assert len(services.control_curve(Actor("alice"), curve, "cancel")) == 2
 
 
-def test_a_finished_curve_shows_its_caption_chart_table_and_csv(
-    alice: Client, curve: LearningCurve, tmp_path: Path
-) -> None:
+def test_a_finished_curve_shows_its_caption_chart_table_and_csv(alice, curve, tmp_path):
     for point, value in zip(services.list_points(curve), (0.5, 0.55, 0.58), strict=True):
         end_point(point, tmp_path, value=value)
     address = f"/c/birds/training/curves/{curve.number}/"
@@ -163,7 +154,7 @@ def test_a_finished_curve_shows_its_caption_chart_table_and_csv(
     assert alice.get(address, headers={"HX-Request": "true"}).status_code == 286
 
 
-def test_a_failed_point_is_a_gap_on_the_page_and_can_go_on(alice: Client, curve: LearningCurve, tmp_path: Path) -> None:
+def test_a_failed_point_is_a_gap_on_the_page_and_can_go_on(alice, curve, tmp_path):
     for point, state in zip(services.list_points(curve), ("finished", "failed", "finished"), strict=True):
         end_point(point, tmp_path, state)
     address = f"/c/birds/training/curves/{curve.number}/"
@@ -175,36 +166,24 @@ def test_a_failed_point_is_a_gap_on_the_page_and_can_go_on(alice: Client, curve:
     assert alice.post(f"{address}explode/").status_code == 404
 
 
-def test_a_command_goes_on_with_its_own_curve_and_refuses_another(rows: Path, tmp_path: Path) -> None:
-    asked: dict[str, Any] = {
-        "recipe": "prism", "data": rows, "base": "tiny:qwen3", "points": [24, 96], "order": "time", "option_values": {},
-    }  # fmt: skip
-    assert services.find_curve(tmp_path / "out", **asked) is None
-    curve = services.begin_curve(folder=tmp_path / "out", **asked)
-    assert services.find_curve(tmp_path / "out", **asked) == curve
+def test_a_command_goes_on_with_its_own_curve_and_refuses_another(rows, tmp_path):
+    options = asked(rows, 24, 96)
+    assert services.find_curve(tmp_path / "out", **options) is None
+    curve = services.begin_curve(folder=tmp_path / "out", **options)
+    assert services.find_curve(tmp_path / "out", **options) == curve
     with pytest.raises(BadInput, match="other options"):
-        services.find_curve(tmp_path / "out", **asked | {"points": [24, 48]})
+        services.find_curve(tmp_path / "out", **asked(rows, 24, 48))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     with pytest.raises(BadInput, match="is not empty"):
-        services.begin_curve(folder=tmp_path / "full", **asked)
+        services.begin_curve(folder=tmp_path / "full", **options)
 
 
-def test_the_list_of_curves_asks_the_database_the_same_for_more_of_them(
-    alice: Client, birds: Collection, rows: Path
-) -> None:
+def test_the_list_of_curves_asks_the_database_the_same_for_more_of_them(alice, birds, rows):
     counts = []
-    asked = {
-        "recipe": "prism", "data": rows, "base": "tiny:qwen3", "points": [24, 96], "order": "time", "option_values": {},
-    }  # fmt: skip
     for _ in range(3):
-        services.begin_curve(**asked, collection=birds)
+        services.begin_curve(**asked(rows, 24, 96), collection=birds)
         with CaptureQueriesContext(connection) as found:
             alice.get("/c/birds/training/curves/")
         counts.append(len(found))
     assert counts[1] == counts[2]
-
-
-def test_a_curve_goes_with_its_collection(birds: Collection, curve: LearningCurve) -> None:
-    delete_collection(birds)
-    assert not LearningCurve.objects.exists() and not CurvePoint.objects.exists()

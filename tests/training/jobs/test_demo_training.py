@@ -4,14 +4,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.test import Client
 
 from annotation.exports.forms import ExportForm, suggest_split
 from annotation.models import Role
 from config.demo import load_collection
 from corpus.models import Label
-from tests.conftest import Manage
-from tests.factories import make_collection, make_member, make_pair
+from tests.factories import client_of, make_collection, make_member, make_pair
 from training.jobs import pages
 from training.recipes.data import read_training_set
 from training.recipes.metrics import held_out_queries
@@ -20,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(("queries", "share"), [(0, 0.9), (6, 0.5), (40, 0.6), (100, 0.84), (200, 0.9)])
-def test_the_share_for_training_leaves_dev_queries_for_a_test(queries: int, share: float) -> None:
+def test_the_share_for_training_leaves_dev_queries_for_a_test(queries, share):
     birds = make_collection("birds")
     Label.objects.bulk_create(Label(pair=make_pair(birds), grade=1, origin="people") for _ in range(queries))
     assert suggest_split(birds) == share
@@ -29,11 +27,10 @@ def test_the_share_for_training_leaves_dev_queries_for_a_test(queries: int, shar
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_the_demos_export_can_show_a_gain(manage: Manage, tmp_path: Path) -> None:
+def test_the_demos_export_can_show_a_gain(manage, tmp_path):
     collection, _ = load_collection(tmp_path, StringIO())
     manage("judge", collection.name, "--wait", "--workers", 1)
-    client = Client()
-    client.force_login(make_member(collection, "alice", Role.ADMIN).user)
+    client = client_of(make_member(collection, "alice", Role.ADMIN))
     form = ExportForm(collection=collection)
     given = {"format": "prism"} | {name: form[name].initial for name in form.fields if form[name].initial is not None}
     assert client.post(f"/c/{collection.name}/exports/make/", given).status_code == 302

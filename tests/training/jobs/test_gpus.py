@@ -29,7 +29,7 @@ def four(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> None
 
 
 @pytest.mark.usefixtures("four")
-def test_a_job_gets_gpus_by_the_workers_own_names_and_no_two_jobs_the_same() -> None:
+def test_a_job_gets_gpus_by_the_workers_own_names_and_no_two_jobs_the_same():
     assert gpus.visible_gpus() == ("4", "5", "6", "GPU-8f2")
     with gpus.claim_gpus(2) as one, gpus.claim_gpus(1) as two:
         assert one == ["4", "5"] and two == ["6"]
@@ -40,7 +40,7 @@ def test_a_job_gets_gpus_by_the_workers_own_names_and_no_two_jobs_the_same() -> 
 
 
 @pytest.mark.usefixtures("four")
-def test_a_job_has_a_gpu_for_each_process_and_is_refused_where_there_are_fewer() -> None:
+def test_a_job_has_a_gpu_for_each_process_and_is_refused_where_there_are_fewer():
     job = Job(device="cuda", kind="train", options={"recipe": "prism", "options": {"processes": 5}})
     assert supervisor.count_gpus(job) == 5
     assert supervisor.count_gpus(Job(device="cuda", kind="rerank")) == 1
@@ -52,7 +52,7 @@ def test_a_job_has_a_gpu_for_each_process_and_is_refused_where_there_are_fewer()
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("four")
-def test_a_job_waits_until_others_have_ended_and_goes_back_when_its_worker_ends(tmp_path: Path) -> None:
+def test_a_job_waits_until_others_have_ended_and_goes_back_when_its_worker_ends(tmp_path):
     options = {"recipe": "prism", "options": {"processes": 2}}
     lifecycle.begin_job(kind="train", options=options, collection=None, device="cuda")
     job = leases.claim(Job, device="cuda")

@@ -33,7 +33,7 @@ def form(**given: str) -> TrainForm:
 
 
 @pytest.mark.parametrize("recipe", TABLE)
-def test_form_and_command_show_the_default_of_every_option(recipe: str) -> None:
+def test_form_and_command_show_the_default_of_every_option(recipe):
     parser = CommandParser()
     add_arguments(parser, TrainingOptions)
     words = {action.dest: action.help or "" for action in parser._actions}
@@ -48,7 +48,7 @@ def test_form_and_command_show_the_default_of_every_option(recipe: str) -> None:
             assert alone or re.search(rf"[ ,] ?{recipe} {re.escape(shown)}(,|\.$)", help), (name, shown, help)
 
 
-def test_command_form_and_file_set_the_same_options(tmp_path: Path) -> None:
+def test_command_form_and_file_set_the_same_options(tmp_path):
     (tmp_path / "a.toml").write_text('packing = true\nepochs = 3.5\nteacher_prompt = "prism"\n')
     filled = form(recipe="prism-extend", packing="true", epochs="3.5", teacher_prompt="prism")
     assert filled.is_valid(), filled.errors
@@ -59,7 +59,7 @@ def test_command_form_and_file_set_the_same_options(tmp_path: Path) -> None:
     assert parse("--no-packing") == {"packing": False}
 
 
-def test_a_file_holds_options_and_what_the_command_line_says_wins(tmp_path: Path) -> None:
+def test_a_file_holds_options_and_what_the_command_line_says_wins(tmp_path):
     (tmp_path / "a.toml").write_text('batch = 4\nwarmup_ratio = 0.1\npacking = true\nlora_targets = "q_proj"\n')
     given = parse("--config", str(tmp_path / "a.toml"), "--batch", "2")
     assert given == {"batch": 2, "warmup_ratio": 0.1, "packing": True, "lora_targets": "q_proj"}
@@ -74,14 +74,14 @@ def test_a_file_holds_options_and_what_the_command_line_says_wins(tmp_path: Path
         ("seed = true", "seed must be a whole number"), ("dev_share = 0.0", "dev_share must be above 0"),
     ],
 )  # fmt: skip
-def test_a_file_that_says_nonsense_is_refused(text: str, words: str, tmp_path: Path) -> None:
+def test_a_file_that_says_nonsense_is_refused(text, words, tmp_path):
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(BadInput, match=words):
         recipe_options("prism", parse("--config", str(tmp_path / "a.toml")))
 
 
 @pytest.mark.django_db
-def test_the_job_keeps_what_the_file_said(tmp_path: Path) -> None:
+def test_the_job_keeps_what_the_file_said(tmp_path):
     (tmp_path / "a.toml").write_text("epochs = 3.0\nclip = 0.5\n")
     rows = write_set(tmp_path / "set", queries=5)
     call_command("train", "prism", data=rows, base="tiny:qwen3", out=tmp_path / "out", config=tmp_path / "a.toml")

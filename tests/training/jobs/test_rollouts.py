@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,7 +37,7 @@ def write_lines(path: Path, lines: list[dict[str, Any]], torn: str = "") -> Path
     return path
 
 
-def test_a_round_and_a_query_are_found_and_ordered_by_rank(tmp_path: Path) -> None:
+def test_a_round_and_a_query_are_found_and_ordered_by_rank(tmp_path):
     lines = [rollout(step, f"q{query}", number) for step in (1, 41, 81) for query in range(4) for number in range(20)]
     path = write_lines(tmp_path / "rollouts.jsonl", lines, torn='{"step": 121, "query')
     view = read_rollouts(path, 41, "q2")
@@ -49,7 +48,7 @@ def test_a_round_and_a_query_are_found_and_ordered_by_rank(tmp_path: Path) -> No
     assert ranks[:16] == sorted(ranks[:16]) and ranks[16:] == [None] * 4
 
 
-def test_what_the_file_does_not_have_is_answered_by_the_last_round_and_the_first_query(tmp_path: Path) -> None:
+def test_what_the_file_does_not_have_is_answered_by_the_last_round_and_the_first_query(tmp_path):
     path = write_lines(tmp_path / "rollouts.jsonl", [rollout(step, "q1", 0) for step in (1, 5)])
     view = read_rollouts(path, 3, "gone")
     assert view is not None and (view["step"], view["query_id"]) == (5, "q1")
@@ -58,9 +57,7 @@ def test_what_the_file_does_not_have_is_answered_by_the_last_round_and_the_first
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9)), min_size=1, max_size=8))
-def test_every_round_is_found_whatever_the_lengths_of_its_lines(
-    tmp_path_factory: pytest.TempPathFactory, rounds: list[tuple[int, int]]
-) -> None:
+def test_every_round_is_found_whatever_the_lengths_of_its_lines(tmp_path_factory, rounds):
     step, lines, steps = 0, [], []
     for gap, count in rounds:
         step += gap
@@ -90,7 +87,7 @@ def job(birds: Collection) -> Job:
     return made
 
 
-def test_the_job_page_draws_reward_kl_length_and_loss(alice: Client, job: Job) -> None:
+def test_the_job_page_draws_reward_kl_length_and_loss(alice, job):
     address = f"/c/birds/training/jobs/{job.number}/"
     page = alice.get(address).content.decode()
     reference = "KL divergence from the reference model"
@@ -101,7 +98,7 @@ def test_the_job_page_draws_reward_kl_length_and_loss(alice: Client, job: Job) -
     assert csv.splitlines()[:2] == ["step,all,relevant documents,other documents", "1,0.1,0.5,-0.25"]
 
 
-def test_rollouts_are_browsed_by_step_and_query_ten_on_a_page(alice: Client, job: Job) -> None:
+def test_rollouts_are_browsed_by_step_and_query_ten_on_a_page(alice, job):
     address = f"/c/birds/training/jobs/{job.number}/rollouts/"
     page = alice.get(address, {"step": 1, "query": "q&2"}).content.decode()
     assert page.count("<details><summary") == 10 and "q &lt;1&gt;" in page and "+0.500" in page

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ def refused(*arguments: Any) -> str:
 
 
 @pytest.mark.django_db
-def test_alice_cancels_and_resumes_a_training_by_command(birds: Collection) -> None:
+def test_alice_cancels_and_resumes_a_training_by_command(birds):
     older, newer = begin(birds), begin(birds)
     said = {"job": newer.number, "kind": "train", "state": "cancelled", "cancel_asked": False}
     assert control("birds", "cancel") == said
@@ -48,7 +47,7 @@ def test_alice_cancels_and_resumes_a_training_by_command(birds: Collection) -> N
 
 
 @pytest.mark.django_db
-def test_what_is_over_or_of_another_collection_is_refused_in_one_line(birds: Collection) -> None:
+def test_what_is_over_or_of_another_collection_is_refused_in_one_line(birds):
     done, shared = begin(birds, state="finished"), begin()
     told = refused("birds", "cancel", "--job", done.number)
     assert told == f"Job {done.number} is finished: there is nothing to cancel\n"
@@ -58,9 +57,7 @@ def test_what_is_over_or_of_another_collection_is_refused_in_one_line(birds: Col
 
 
 @pytest.mark.django_db
-def test_a_command_that_is_stopped_while_it_waits_says_what_goes_on_and_how_to_end_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_is_stopped_while_it_waits_says_what_goes_on_and_how_to_end_it(tmp_path, monkeypatch):
     def stop(seconds: float) -> None:
         raise KeyboardInterrupt
 
@@ -73,7 +70,7 @@ def test_a_command_that_is_stopped_while_it_waits_says_what_goes_on_and_how_to_e
     assert f"to end it: manage.py training _shared cancel --job {job.number}" in done.err
 
 
-def test_sigterm_ends_a_command_as_ctrl_c_does() -> None:
+def test_sigterm_ends_a_command_as_ctrl_c_does():
     program = """
 import django, time
 django.setup()

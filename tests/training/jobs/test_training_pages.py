@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.test import Client
 
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
@@ -51,12 +50,12 @@ def finished(collection: Collection, data: Path, kind: str = "train", **result: 
     return job
 
 
-def test_without_an_export_the_page_says_what_to_do(alice: Client) -> None:
+def test_without_an_export_the_page_says_what_to_do(alice):
     page = alice.get("/c/birds/training/").content.decode()
     assert "No jobs yet." in page and "Create a training set" in page and "<form" not in page.split("<main")[1]
 
 
-def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice: Client, rows: Path) -> None:
+def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice, rows):
     asked = {"data": str(rows), "recipe": "prism", "base": "other", "device": "cpu"}
     asked |= {"base_path": " ", "epochs": "7"}
     answer = alice.post("/c/birds/training/start/", asked)
@@ -66,7 +65,7 @@ def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice: Client, rows:
     assert not Job.objects.exists()
 
 
-def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> None:
+def test_a_started_training_waits_on_its_own_page(alice, rows):
     asked = {"data": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "max_steps": "5"}
     answer = alice.post("/c/birds/training/start/", asked)
     job = Job.objects.get()
@@ -81,9 +80,7 @@ def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> 
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_every_recipe_begins_with_its_own_format_and_base_and_refuses_others(
-    alice: Client, birds: Collection, recipe: str
-) -> None:
+def test_every_recipe_begins_with_its_own_format_and_base_and_refuses_others(alice, birds, recipe):
     entry = RECIPES[recipe]
     for form in ("prism", "erank-sft", "rtriever"):
         folder = Path(settings.VAR) / "exports" / "birds" / form
@@ -104,9 +101,7 @@ def test_every_recipe_begins_with_its_own_format_and_base_and_refuses_others(
 
 
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
-def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
-    alice: Client, rows: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(alice, rows, name, monkeypatch):
     monkeypatch.setattr(lifecycle, "find_spec", lambda module: "there")  # Trainings run on this machine.
     monkeypatch.setattr(tracking, "find_spec", lambda module: None)
     asked = {"data": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "tracking": name}
@@ -119,7 +114,7 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
     assert f"Tracking {name} 需要软件包 {name}" in page and "not installed" not in page
 
 
-def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: Collection, rows: Path) -> None:
+def test_an_embedding_model_is_not_offered_as_a_reranker(alice, birds, rows):
     model = lifecycle.publish_model(finished(birds, rows))
     folder = Path(settings.VAR) / "models" / "birds" / "embedder"
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +128,7 @@ def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: C
     assert Job.objects.count() == 1
 
 
-def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client, birds: Collection, rows: Path) -> None:
+def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice, birds, rows):
     job = finished(birds, rows, gain={"words": "no gain shown: p = 0.4"}, evaluation={"base": {"auc": 0.5}})
     model = lifecycle.publish_model(job)
     page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
@@ -159,15 +154,13 @@ def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client,
         (0.3, 0.3, 0, False, "No dev query with a relevant document"),
     ],
 )
-def test_where_nothing_is_gained_the_page_says_why_in_one_line(
-    base: float, tuned: float, queries: int, tiny: bool, told: str
-) -> None:
+def test_where_nothing_is_gained_the_page_says_why_in_one_line(base, tuned, queries, tiny, told):
     sides = [{f"q{n}": value for n in range(queries)} for value in (base, tuned)]
     words = explain_no_gain(compare_models(*sides), tiny=tiny)
     assert told in words and bool(words) == bool(told) and "\n" not in words
 
 
-def test_an_evaluation_compares_before_and_after(alice: Client, birds: Collection, rows: Path) -> None:
+def test_an_evaluation_compares_before_and_after(alice, birds, rows):
     names = ("nDCG@10", "RR@10", "R@20")
     values = {"BM25": 0.5, "base": 0.1, "tuned": 0.3}
     paired = {"measure": "nDCG@10", "difference": 0.2, "low": 0.1, "high": 0.3, "p": 0.01}
@@ -183,7 +176,7 @@ def test_an_evaluation_compares_before_and_after(alice: Client, birds: Collectio
     assert "2 better" in page and "0 worse" in page and "Chosen apart." in page
 
 
-def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collection, rows: Path) -> None:
+def test_files_are_those_of_the_job_and_no_others(alice, birds, rows):
     job = finished(birds, rows)
     (Path(job.folder) / "tuned.run").write_text("q Q0 d 1 1 t\n")
     address = f"/c/birds/training/jobs/{job.number}/files"
@@ -194,7 +187,7 @@ def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collecti
         assert alice.get(f"{address}/{name}").status_code == 404
 
 
-def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds: Collection, rows: Path) -> None:
+def test_jobs_and_models_of_another_collection_do_not_exist(alice, birds, rows):
     other = finished(make_collection("stones"), rows)
     model = lifecycle.publish_model(other)
     jobs, models = f"jobs/{other.number}/", f"models/{model.pk}/"
@@ -204,14 +197,14 @@ def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds
     assert alice.post(f"/c/birds/training/jobs/{other.number}/cancel/").status_code == 404
 
 
-def test_a_deleted_collection_takes_its_jobs_and_models_along(birds: Collection, rows: Path) -> None:
+def test_a_deleted_collection_takes_its_jobs_and_models_along(birds, rows):
     job = finished(birds, rows)
     lifecycle.publish_model(job)
     delete_collection(birds)
     assert not Job.objects.exists() and not Model.objects.exists() and not Path(job.folder).exists()
 
 
-def test_the_demos_installer_is_seen_on_the_page(alice: Client) -> None:
+def test_the_demos_installer_is_seen_on_the_page(alice):
     path = Path(settings.VAR) / "training-extra.json"
     known = {"state": "installing", "done": 12, "of": 56, "line": "installing packages", "seconds": 3.0}
     try:
@@ -223,9 +216,7 @@ def test_the_demos_installer_is_seen_on_the_page(alice: Client) -> None:
         path.unlink()
 
 
-def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder(
-    alice: Client, rows: Path, settings: Any, tmp_path: Path
-) -> None:
+def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder(alice, rows, settings, tmp_path):
     settings.BASE_MODELS = tmp_path / "bases"
     (tmp_path / "bases" / "owl").mkdir(parents=True)
     (tmp_path / "secret").mkdir()
@@ -244,7 +235,7 @@ def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder
     assert begun_with("training/engine") == (302, "training/engine"), "a hub id, whatever lies where the site runs"
 
 
-def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collection, rows: Path) -> None:
+def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds, rows):
     job = lifecycle.begin_training(
         recipe="prism", data=rows, base="tiny:qwen3", out=None, option_values={}, collection=birds, user="alice"
     )
@@ -258,9 +249,7 @@ def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collect
     assert job.ended_at is not None
 
 
-def test_the_page_of_a_job_shows_lengths_and_the_share_of_the_devices_rate(
-    alice: Client, birds: Collection, rows: Path
-) -> None:
+def test_the_page_of_a_job_shows_lengths_and_the_share_of_the_devices_rate(alice, birds, rows):
     job = finished(birds, rows)
     Job.objects.filter(pk=job.pk).update(state="running")
     folder = JobFolder(Path(job.folder))

@@ -1,4 +1,4 @@
-"""From a model's page an admin lets base and model write on the dev split, and sees how well they did."""
+"""What a model wrote, measured by rule; on its page an admin lets base and model write, and sees how well they did."""
 
 import json
 from pathlib import Path
@@ -17,10 +17,49 @@ from tests.engine_parts import collection_of, pairs_of
 from tests.factories import make_member
 from tests.training.jobs.test_training_pages import finished
 from training.jobs import graded_outputs, inputs, lifecycle, outcomes, outputs
+from training.jobs.outputs import measure_outputs
 from training.models import Job, Model
 from training.recipes.data import Example
 from training.recipes.job_folder import JobFolder
 from training.tasks import judge_outputs
+
+DOCUMENT = "The tower was finished on 12 May 1931 and is 381 metres high; it has 102 floors and many lifts inside."
+GOOD = (
+    "yes\n<contribution>It gives the height of the tower.</contribution>\n<evidence>It is 381 metres high.</evidence>"
+)
+WRONG = GOOD.replace("381 metres high", "318 metres, 102 floors")
+
+
+def words(text):
+    """A count that can be checked by eye."""
+    return len(text.split())
+
+
+def test_a_hand_worked_set():
+    rows = [Example("how high is the tower", DOCUMENT, "", label) for label in (1, 1, 1, 0, 0, None)]
+    texts = [GOOD, WRONG, "no", "no", "no, it does not", "yes"]
+    found = measure_outputs(rows, texts, words, words="tiny model, CPU")
+    assert found["label_match"] == pytest.approx(4 / 5)  # the third is wrong, the last has no label
+    assert found["format"] == pytest.approx((1 + 1 + 1 + 1 + 0 + 0.4) / 6)
+    assert found["fidelity"] == pytest.approx((1 + 1 / 2) / 2)
+    assert found["language"] == 1.0
+    assert found["points"] == [[21, 5], [21, 6]]
+    assert found["compression"] == pytest.approx({"p10": 5.1 / 21, "median": 5.5 / 21, "p90": 5.9 / 21})
+    assert (found["yes_yes"], found["with_fields"], found["said_yes"], found["labelled"]) == (2, 2, 3, 5)
+    assert found["reasons"] == {} and found["words"] == "tiny model, CPU"
+
+
+def test_a_model_that_writes_nothing_readable_is_measured_as_such():
+    found = measure_outputs([Example("q", DOCUMENT, "", 1)], ["the the the"], words)
+    assert (found["label_match"], found["format"]) == (0.0, 0.0)
+    assert found["fidelity"] is None and found["language"] is None and found["compression"]["median"] is None
+    assert set(found["reasons"]) == {"fidelity", "fidelity_prism", "language", "compression"}
+
+
+def test_evidence_of_a_pair_that_is_not_relevant_counts_for_compression_only():
+    found = measure_outputs([Example("q", DOCUMENT, "", 0)], [GOOD], words)
+    assert found["points"] == [[21, 5]] and found["with_fields"] == 0 and found["fidelity"] is None
+
 
 pytestmark = pytest.mark.django_db
 
@@ -92,7 +131,7 @@ def written(instance, settings, tmp_path) -> Job:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, monkeypatch) -> None:
+def test_a_judge_scores_every_row_that_both_models_wrote(written, client, monkeypatch):
     client.force_login(make_member(written.collection, "alice", Role.ADMIN).user)
     address = reverse("training_job", args=["books", written.number])
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 0)

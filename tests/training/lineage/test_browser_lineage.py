@@ -1,8 +1,6 @@
 """Lineage and suspected label errors in a real Chromium: axe, dark, a phone, Chinese, and by keyboard alone."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,11 +15,6 @@ from tests.judged_books import make_books
 from tests.looks import LOOKS
 from tests.training.lineage.test_lineage import used_label, whole_export
 from training.models import Model
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -39,8 +32,8 @@ def travelled_label(books: Collection, folder: Path) -> tuple[Pair, Model]:
 
 
 def test_a_label_is_followed_and_suspects_are_sent_to_people_in_every_look_and_by_keyboard(
-    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", tmp_path: Path
-) -> None:
+    instance, new_page, violations, tmp_path
+):
     books = make_books()
     alice = make_member(books, "alice", Role.ADMIN)
     pair, model = travelled_label(books, tmp_path)

@@ -20,7 +20,7 @@ def write(folder: Path, train: list[dict[str, Any]], dev: tuple[dict[str, Any], 
     return write_export(folder, "rtriever", train, dev, collection="books")
 
 
-def test_train_is_bundles_and_dev_is_pairs(tmp_path: Path) -> None:
+def test_train_is_bundles_and_dev_is_pairs(tmp_path):
     found = read_rtriever_set(write(tmp_path / "set", [row(1)], (row(2),)))
     sides = [(Passage(f"{side}1", f"{side} 1"),) for side in ("positives", "negatives")]
     assert found.train == [Bundle("q1", "question 1", *sides, "Rule.")]
@@ -30,7 +30,7 @@ def test_train_is_bundles_and_dev_is_pairs(tmp_path: Path) -> None:
     ]
 
 
-def test_passages_that_a_model_wrote_need_no_ids(tmp_path: Path) -> None:
+def test_passages_that_a_model_wrote_need_no_ids(tmp_path):
     texts = {"positives": [{"text": "a"}, {"text": "b"}], "negatives": [{"text": "c"}], "synthetic": True}
     (bundle,) = read_rtriever_set(write(tmp_path / "set", [row(1, **texts)])).train
     assert [one.doc_id for one in bundle.positives] == ["q1:positives:0", "q1:positives:1"] and bundle.synthetic
@@ -47,17 +47,17 @@ def test_passages_that_a_model_wrote_need_no_ids(tmp_path: Path) -> None:
         ({"positives": [{"doc_id": "x"}]}, "line 2: no field 'text'"),
     ],
 )
-def test_a_bundle_that_teaches_nothing_is_refused_by_line(tmp_path: Path, values: dict[str, Any], said: str) -> None:
+def test_a_bundle_that_teaches_nothing_is_refused_by_line(tmp_path, values, said):
     with pytest.raises(BadInput, match=said):
         read_rtriever_set(write(tmp_path / "set", [row(1), row(2, **values)]))
 
 
-def test_the_recipe_prism_refuses_bundles_with_what_to_do(tmp_path: Path) -> None:
+def test_the_recipe_prism_refuses_bundles_with_what_to_do(tmp_path):
     with pytest.raises(BadInput, match="'rtriever', not prism"):
         read_training_set(write(tmp_path / "set", [row(1)]))
 
 
-def test_draws_are_seeded_and_reach_every_passage() -> None:
+def test_draws_are_seeded_and_reach_every_passage():
     passages = tuple(Passage(f"d{n}", f"text {n}") for n in range(6))
     bundle = Bundle("q", "question", passages[:3], passages[3:])
     drawn = [bundle.draw(0, epoch) for epoch in range(40)]

@@ -24,47 +24,47 @@ def rollouts_of(*documents):
 THREE = rollouts_of((True, 9, (9, 7)), (False, 2, (8, 3)), (False, 5, (7, None)))
 
 
-def test_ranks_are_over_all_rollouts_of_the_query_and_ties_share_the_smallest() -> None:
+def test_ranks_are_over_all_rollouts_of_the_query_and_ties_share_the_smallest():
     assert rank_scores([one.score for one in THREE]) == [1, 3, 2, 5, 3, None]
 
 
-def test_reciprocal_rank_reward_by_hand() -> None:
+def test_reciprocal_rank_reward_by_hand():
     assert reward_rollouts("rr", THREE) == pytest.approx([1, 1 / 3, -1, 0.99, -1, -1])
 
 
-def test_gain_reward_by_hand() -> None:
+def test_gain_reward_by_hand():
     expected = [0.613147, 0.306574, -0.613147, 0.99, -0.613147, -1]
     assert reward_rollouts("ndcg", THREE) == pytest.approx(expected, abs=1e-6)
 
 
-def test_squared_error_reward_looks_at_each_rollout_alone() -> None:
+def test_squared_error_reward_looks_at_each_rollout_alone():
     assert reward_rollouts("se", THREE) == pytest.approx([1, 0.96, 0.64, 0.99, 0.96, -1])
 
 
 @pytest.mark.parametrize("kind", ["rr", "ndcg"])
-def test_a_negative_that_ties_with_the_worst_positive_is_penalised(kind: str) -> None:
+def test_a_negative_that_ties_with_the_worst_positive_is_penalised(kind):
     rewards = reward_rollouts(kind, rollouts_of((True, None, (9, 5)), (False, 5, (5, 4))))
     best = 1 if kind == "rr" else 1 / (1 + 1 / math.log2(3))
     assert rewards[2] == pytest.approx(-best) and rewards[3] == pytest.approx(0.99)
 
 
-def test_two_positives_that_tie_are_both_first() -> None:
+def test_two_positives_that_tie_are_both_first():
     assert reward_rollouts("rr", rollouts_of((True, None, (9,)), (True, None, (9,)), (False, 8, (8,)))) == [1, 1, 1]
 
 
-def test_malformed_rollouts_leave_the_others_as_they_were() -> None:
+def test_malformed_rollouts_leave_the_others_as_they_were():
     without = [one for one in THREE if one.score is not None]
     for kind in ("rr", "ndcg", "se"):
         assert reward_rollouts(kind, THREE) == [*reward_rollouts(kind, without), -1.0]
 
 
-def test_without_a_formatted_positive_negatives_are_measured_by_their_squared_error() -> None:
+def test_without_a_formatted_positive_negatives_are_measured_by_their_squared_error():
     lost = rollouts_of((True, 9, (None, None)), (False, 2, (8, 3)))
     for kind in ("rr", "ndcg"):
         assert reward_rollouts(kind, lost) == pytest.approx([-1, -1, 0.64, 0.99])
 
 
-def test_a_missing_reference_is_refused() -> None:
+def test_a_missing_reference_is_refused():
     with pytest.raises(ValueError, match=r"d2 .* reference score"):
         reward_rollouts("se", rollouts_of((True, 9, (9,)), (False, None, (1,))))
 
@@ -85,32 +85,32 @@ def test_a_missing_reference_is_refused() -> None:
         "<think>a",
     ],
 )
-def test_what_is_malformed(text: str) -> None:
+def test_what_is_malformed(text):
     assert parse_answer(text) is None
 
 
-def test_what_is_read() -> None:
+def test_what_is_read():
     assert [parse_answer(f"<think>a\nb</think>\n<answer> {score} </answer>\n") for score in range(11)] == [*range(11)]
 
 
 @given(st.text(max_size=40) | st.sampled_from(["<answer>3</answer>", "a</think>", "<think>"]), st.integers(0, 10))
-def test_a_written_answer_is_read_back_whatever_the_chain_holds(chain: str, score: int) -> None:
+def test_a_written_answer_is_read_back_whatever_the_chain_holds(chain, score):
     assert parse_answer(render_answer(chain, score)) == score
 
 
-def test_advantages_by_hand() -> None:
+def test_advantages_by_hand():
     found = normalize_rewards([1, 0.5, 1 / 3, 0.25, -1])
     assert found == pytest.approx([1.05892, 0.38301, 0.15771, 0.04506, -1.64471], abs=1e-4)
     assert normalize_rewards([1, 1 / 3]) == pytest.approx([0.70711, -0.70711], abs=1e-4)
 
 
 @pytest.mark.parametrize("reward", [0.3, -1.0, 1 / 3, 0.1 + 0.2])
-def test_equal_rewards_have_no_advantage(reward: float) -> None:
+def test_equal_rewards_have_no_advantage(reward):
     assert normalize_rewards([reward] * 5) == [0.0] * 5
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=8))
-def test_advantages_are_verl_s(rewards: list[float]) -> None:
+def test_advantages_are_verl_s(rewards):
     given_ = torch.tensor(rewards, dtype=torch.float64)
     expected = (given_ - given_.mean()) / (given_.std() + 1e-6)
     assert normalize_rewards(rewards) == pytest.approx(expected.tolist(), abs=1e-6)

@@ -1,4 +1,4 @@
-"""`retrieve NAME --model FOLDER`: by embedding models, sparse encoders (SPLADE) and monoT5, as their libraries; resumed."""
+"""`retrieve NAME --model FOLDER`: embedding models, sparse encoders (SPLADE), monoT5, as their libraries; resumed."""
 
 import json
 from math import exp
@@ -33,7 +33,6 @@ from training.published.sparse import open_sparse_encoder
 from training.recipes.table import recipe_options
 from training.trainers.rtriever import load_embedder
 
-pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = ["A wing has lift.", "Heat flows through a plate.", "A list holds names.", "The boundary layer is thin."]
 QUERIES = ["wing lift", "heated plate", "names"]
 
@@ -49,7 +48,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def wings(tmp_path: Path, settings: Any) -> Any:
+def wings(transactional_db: None, tmp_path: Path, settings: Any) -> Any:
     settings.VAR = tmp_path / "var"
     return make_wings(TEXTS, QUERIES)
 
@@ -110,9 +109,6 @@ def test_what_is_no_embedding_model_is_refused_and_so_is_one_that_changed(model,
     run = start_run(wings, "embedding", "dense", model=str(model))
     Run.objects.filter(pk=run.pk).update(recipe=run.recipe | {"weights": "0"})
     assert "changed since" in work_on(run).error
-
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +217,7 @@ def mono(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def ranked_wings(db: None) -> Any:
+def ranked_wings(transactional_db: None) -> Any:
     wings = make_wings(WORDS, ["wing lift", "names"])
     make_run(wings, "first", {"q0": ["d2", "d1", "d0"], "q1": ["d0", "d1", "d2"]})
     return wings

@@ -81,8 +81,8 @@ def test_the_card_says_what_the_model_is_and_how_it_was_made():
     for words in (
         "# my-reranker", "**tiny model, CPU**", "| measure | base | adapter | merged |", "bf16", "ab" * 32, "cd" * 32,
         "| AUC | 0.2500 | 0.7500 | 0.7500 |", "| Pearson with the teacher | not defined | not defined | not defined |",
-        "no gain shown: p = 0.4", "Checkpoint: step 20, best mean rank", "| sft_reduction | sum |", "| teacher | votes |",
-        "Not calibrated, threshold 0.5: the dev split is too small",
+        "no gain shown: p = 0.4", "Checkpoint: step 20, best mean rank", "| sft_reduction | sum |",
+        "| teacher | votes |", "Not calibrated, threshold 0.5: the dev split is too small",
     ):  # fmt: skip
         assert words in body, words
     assert "/home" not in text

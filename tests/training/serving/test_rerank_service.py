@@ -1,4 +1,4 @@
-"""`serve_model`: POST /v1/rerank as Cohere, Jina and TEI send it, /v1/embeddings as OpenAI does; in parallel, beyond its limit."""
+"""`serve_model`: /v1/rerank as Cohere, Jina, TEI ask, /v1/embeddings as OpenAI does; in parallel, beyond its limit."""
 
 import asyncio
 import base64

@@ -26,7 +26,7 @@ from training.published.opening import open_scorer
 from training.published.prefixed import can_share
 from training.published.protocol import ServingRequest
 from training.published.publication import Record
-from training.published.scorer import CausalScorer, ServingRequest
+from training.published.scorer import CausalScorer
 from training.published.tiny_bases import tiny_base, tiny_encoder
 from training.recipes import erank_prompt, rendering
 from training.recipes.calibration import Calibration

@@ -1,4 +1,4 @@
-"""Recipe `cross-encoder`: rows, targets, losses by hand; a tuned model beats its base, on shuffled labels it does not."""
+"""Recipe `cross-encoder`: rows, losses by hand; a tuned model beats its base, and on shuffled labels it does not."""
 
 import json
 import math

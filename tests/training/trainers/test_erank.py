@@ -227,21 +227,6 @@ def test_a_query_that_no_share_has_room_for_is_refused():
         plan_rounds({"q": 9, "r": 2}, replace(ERANK_GRPO, batch=8, mini_batch=8))
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"reward": "map"}, "reward must be one of rr, ndcg, se"),
-        ({"group": 1}, "Group must be 2 or more"),
-        ({"mini_batch": 7}, "mini_batch 7 must divide batch 1280"),
-        ({"clip_ratio": 0.0}, "clip_ratio must be between 0 and 1"),
-        ({"grpo_reduction": "row"}, "grpo_reduction must be one of rollout, token"),
-    ],
-)
-def test_options_that_cannot_be_trained_with_are_refused(given, words):
-    with pytest.raises(BadInput, match=words):
-        recipe_options("erank-grpo", given)
-
-
 def test_every_round_and_process_samples_by_a_seed_of_its_own():
     assert len({sampling_seed(seed, step, rank) for seed in (0, 1) for step in range(50) for rank in range(2)}) == 200
 

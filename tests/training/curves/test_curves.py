@@ -1,4 +1,4 @@
-"""Subsets of a learning curve: nested, of whole queries, with the same dev split."""
+"""What a learning curve says: law, bands, caption, gaps; its subsets: nested, of whole queries, with one dev split."""
 
 import json
 from hashlib import sha256
@@ -6,17 +6,123 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charts import Chart
 from corpus.errors import BadInput
 from tests.training.recipes.test_bundles import row as bundle
 from tests.training.recipes.test_bundles import write as write_bundles
 from tests.training_sets import write_set
+from training.curves.fitting import fit_curve, fit_law
+from training.curves.results import CurveResult, MeasuredPoint, compute_result, describe_last, describe_next, draw_curve
+from training.jobs.significance import compare_models
 from training.recipes.bundles import read_rtriever_set
 from training.recipes.data import read_training_set
 from training.recipes.subsets import QueryLines, order_queries, plan_subsets, read_subset, write_subset
+
+LABELS = (500, 1000, 2000, 4000, 8000)
+
+
+def points_of(*means: float | None, queries: int = 40, noise: float = 0.02, own: float = 0.01) -> list[MeasuredPoint]:
+    """Points whose queries differ by a share that all points have, and a little of their own; None: it failed."""
+    draw = np.random.default_rng(5)
+    shared = draw.normal(0, noise, queries)
+    shared -= shared.mean()
+    found = []
+    for labels, mean in zip(LABELS, means, strict=False):
+        jitter = draw.normal(0, own, queries)
+        values = {} if mean is None else dict(zip(map(str, range(queries)), mean + shared + jitter, strict=True))
+        found.append(MeasuredPoint(labels, labels // 5, "failed" if mean is None else "finished", values))
+    return found
+
+
+def chart_of(result: CurveResult) -> Chart:
+    chart = draw_curve(result, "books: curve 1")
+    assert chart is not None
+    return chart
+
+
+@pytest.mark.parametrize("c", [0.2, 0.3, 0.5, 0.8, 1.0])
+def test_a_known_law_is_found_again(c):
+    counts = np.array(LABELS, dtype=float)
+    b = 0.3 * 500**c
+    values = tuple(tuple(0.8 - b * n**-c + shift for shift in (-0.1, 0.0, 0.1)) for n in counts)
+    fit = fit_curve(LABELS, values)
+    assert fit is not None and fit.c == pytest.approx(c, abs=0.05)
+    assert (fit.a, fit.b) == pytest.approx((0.8, b), rel=0.05)
+    gain = b * (8000**-c - 8500**-c)
+    assert fit.next.value == pytest.approx(gain, abs=1e-4) and fit.next.low <= gain + 1e-6
+
+
+def test_with_noise_the_law_is_still_near_and_the_bands_hold_it():
+    truth = [0.8 - 6.0 * n**-0.5 for n in LABELS]
+    fit = compute_result(points_of(*truth, queries=200, own=0.005)).fit
+    assert fit is not None and fit.c == pytest.approx(0.5, abs=0.05)
+    inside = [one.low - 1e-3 <= 0.8 - 6.0 * at**-0.5 <= one.high + 1e-3 for at, one in fit.line]
+    assert all(inside)
+
+
+def test_the_law_stays_within_its_bounds():
+    falling = fit_law(np.array([1.0, 2.0, 4.0]), np.array([0.9, 0.8, 0.7]))
+    assert 0 <= falling[0] <= 1 and falling[1] >= 0 and 0.01 <= falling[2] <= 2
+
+
+def test_two_points_have_no_fit_and_say_so():
+    result = compute_result(points_of(0.5, 0.6))
+    assert result.fit is None
+    assert describe_next(result) == "No curve is fitted: the fit needs 3 measured points, and there are 2."
+    assert [name for name in chart_of(result).header if "fitted" in name] == []
+
+
+def test_the_last_step_is_compared_as_any_two_models_are():
+    result = compute_result(points_of(0.5, 0.55, 0.6))
+    (_, _), (before, _), (after, _) = result.points
+    assert before.per_query and after.per_query and result.last
+    compared = compare_models(before.per_query, after.per_query)
+    assert result.last.difference == pytest.approx(compared["difference"], abs=1e-12)
+    assert result.last.p == pytest.approx(compared["p"], abs=5e-3) and result.last.queries == compared["queries"]
+
+
+@pytest.mark.parametrize(
+    ("means", "options", "words"),
+    [
+        ((0.5, 0.592, 0.6), {}, "The last 1,000 labels bought +"),
+        ((0.6, 0.6, 0.6), {"own": 0.05}, "are not shown to help: "),
+        ((0.5, 0.7, 0.6), {}, "made it worse: -"),
+        ((0.5, 0.6, 0.9), {"queries": 4, "own": 0.0}, "not shown to help"),
+        ((0.5, 0.55, 0.6, None), {}, "one of the last two points has no measure"),
+    ],
+)
+def test_the_caption_says_what_the_last_labels_did(means, options, words):
+    assert words in describe_last(compute_result(points_of(*means, **options)))
+
+
+def test_a_failed_point_leaves_a_gap():
+    result = compute_result(points_of(0.5, None, 0.6, 0.62, 0.63))
+    chart = chart_of(result)
+    first, second = (one.value for _labels, one in result.measured[:2])
+    assert [row[1] for row in chart.rows if row[0] in LABELS][:3] == [first, None, second]
+    assert chart.csv().count("\n1000,,") == 1
+    # The line of the measured points begins after the gap.
+    lines = [part.split('"')[0].count(",") for part in chart.svg.split('<polyline class="c s0" points="')[1:]]
+    assert lines == [3] and result.fit is not None and len(result.measured) == 4
+    assert describe_last(result).startswith("The last 4,000 labels")
+
+
+def test_the_chart_has_its_numbers_as_a_table_and_csv():
+    result = compute_result(points_of(0.5, 0.56, 0.6))
+    chart = chart_of(result)
+    for labels, one in result.measured:
+        assert any(row[0] == labels and row[1] == one.value and row[2] == one.low for row in chart.rows)
+        assert f"\n{labels}," in chart.csv()
+    assert describe_last(result) in chart.summary and "books: curve 1" in chart.standalone()
+
+
+def test_nothing_measured_has_no_chart():
+    assert draw_curve(compute_result(points_of(None, None)), "") is None
 
 
 def change_rows(folder: Path, change: Any) -> Path:
@@ -48,7 +154,7 @@ def write_points(source: Path, target: Path, order: str, points: list[int], seed
 
 
 @pytest.mark.parametrize("order", ["time", "random"])
-def test_subsets_are_nested_whole_queries_as_large_as_asked_with_one_dev_split(tmp_path: Path, order: str) -> None:
+def test_subsets_are_nested_whole_queries_as_large_as_asked_with_one_dev_split(tmp_path, order):
     source = write_dated(tmp_path / "set")
     whole = read_training_set(source)
     points = [10, 30, 62, 96]
@@ -63,7 +169,7 @@ def test_subsets_are_nested_whole_queries_as_large_as_asked_with_one_dev_split(t
     assert [len(one.train) for one in found] == [12, 30, 60, 96]
 
 
-def test_by_time_the_earliest_labels_come_first_and_random_is_seeded(tmp_path: Path) -> None:
+def test_by_time_the_earliest_labels_come_first_and_random_is_seeded(tmp_path):
     source = write_dated(tmp_path / "set")
     by_time = [one.query_id for one in order_queries(source, "prism", "time", 0)]
     assert by_time == [f"q{number}" for number in range(15, -1, -1)]
@@ -71,14 +177,14 @@ def test_by_time_the_earliest_labels_come_first_and_random_is_seeded(tmp_path: P
     assert seeded[0] == seeded[1] != seeded[2] and sorted(seeded[0]) == sorted(by_time) and seeded[0] != by_time
 
 
-def test_a_query_is_as_late_as_its_newest_label(tmp_path: Path) -> None:
+def test_a_query_is_as_late_as_its_newest_label(tmp_path):
     source = write_dated(tmp_path / "set")
     late = "2026-11-20T00:00:00.000000Z"
     change_rows(source, lambda row: row | ({"labelled_at": late} if row["doc_id"] == "d15-3" else {}))
     assert [one.query_id for one in order_queries(source, "prism", "time", 0)][-1] == "q15"
 
 
-def test_a_set_without_times_or_a_dev_split_or_with_a_query_in_both_is_refused(tmp_path: Path) -> None:
+def test_a_set_without_times_or_a_dev_split_or_with_a_query_in_both_is_refused(tmp_path):
     source = write_set(tmp_path / "set")
     with pytest.raises(BadInput, match=r"q0 .* labelled: .* order random"):
         order_queries(source, "prism", "time", 0)
@@ -101,19 +207,19 @@ def test_a_set_without_times_or_a_dev_split_or_with_a_query_in_both_is_refused(t
         ([30, 31], "Point 31 has the same queries as the point before it"),
     ],
 )
-def test_points_that_make_no_curve_are_refused(tmp_path: Path, points: list[int], words: str) -> None:
+def test_points_that_make_no_curve_are_refused(tmp_path, points, words):
     with pytest.raises(BadInput, match=words):
         plan_subsets(order_queries(write_set(tmp_path / "set"), "prism", "random", 0), points)
 
 
-def test_documents_that_nobody_judged_are_no_labels(tmp_path: Path) -> None:
+def test_documents_that_nobody_judged_are_no_labels(tmp_path):
     source = write_set(tmp_path / "set")
     change_rows(source, lambda row: row | {"assumed": row["doc_id"].endswith("-0")})
     found = order_queries(source, "prism", "random", 0)
     assert {one.labels for one in found} == {5} and {len(one.lines) for one in found} == {6}
 
 
-def test_a_bundle_has_the_labels_of_its_documents(tmp_path: Path) -> None:
+def test_a_bundle_has_the_labels_of_its_documents(tmp_path):
     assumed = [{"doc_id": f"n{number}", "text": f"n{number}", "assumed": number > 0} for number in range(3)]
     rows = [bundle(number, negatives=assumed, labelled_at=f"2026-10-0{number}") for number in range(1, 6)]
     source = write_bundles(tmp_path / "set", rows, (bundle(9),))
@@ -123,7 +229,7 @@ def test_a_bundle_has_the_labels_of_its_documents(tmp_path: Path) -> None:
     assert [one.query_id for one in read_rtriever_set(target).train] == ["q1", "q2"]
 
 
-def test_a_subset_is_written_once_and_says_of_what_it_is(tmp_path: Path) -> None:
+def test_a_subset_is_written_once_and_says_of_what_it_is(tmp_path):
     source = write_dated(tmp_path / "set")
     options: dict[str, Any] = {"order": "time", "seed": 3, "points": [23, 90], "asked": 23}
     target = write_subset(source, tmp_path / "one", "prism", **options)
@@ -138,9 +244,7 @@ def test_a_subset_is_written_once_and_says_of_what_it_is(tmp_path: Path) -> None
 
 
 @given(st.lists(st.integers(1, 9), min_size=3, max_size=30), st.data())
-def test_every_point_is_at_most_half_a_query_away_and_contains_the_smaller(
-    sizes: list[int], data: st.DataObject
-) -> None:
+def test_every_point_is_at_most_half_a_query_away_and_contains_the_smaller(sizes, data):
     queries = [QueryLines(f"q{place}", labels=size) for place, size in enumerate(sizes)]
     points = sorted(data.draw(st.sets(st.integers(1, sum(sizes)), min_size=2, max_size=6)))
     try:
