@@ -11,7 +11,6 @@ pytest.importorskip("torch")
 
 from annotation.models import Role
 from corpus.models import Collection, Label, Target
-from tests.config.test_readme_loop import write_collection
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
@@ -45,7 +44,17 @@ BESIDE = [
 
 def import_and_judge(manage: Manage, folder: Path) -> None:
     """Each question has passages of its own, so none is left out of train: two that answer, three on other things."""
-    write_collection(folder)
+    texts, queries = {}, {}
+    for topic, (food, *others) in TOPICS.items():
+        passages = [f"{topic.title()} eat {food}.", f"What {topic} do at dusk: they eat {food} and rest."]
+        passages += [text.format(other) for text, other in zip(BESIDE, others, strict=True)]
+        queries[f"q-{topic}"] = f"what do {topic} eat"
+        texts |= {f"{topic}-{n}": text for n, text in enumerate(passages)}
+    for name, content in (("corpus", texts), ("queries", queries)):
+        rows = (json.dumps({"_id": key, "text": text}) + "\n" for key, text in content.items())
+        (folder / f"{name}.jsonl").write_text("".join(rows))
+    pairs = ({"query_id": f"q-{name.split('-')[0]}", "doc_id": name} for name in texts)
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     files = [part for name in ("corpus", "queries", "pairs") for part in (f"--{name}", folder / f"{name}.jsonl")]
     manage("import_collection", "night", *files)
     manage("judge", "night", "--wait", "--workers", 1)

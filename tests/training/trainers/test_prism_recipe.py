@@ -340,7 +340,7 @@ def test_other_recipes_put_adapters_into_the_layers_that_are_named(name, tmp_pat
 
 
 # Hidden size, layers, width of the MLP, heads; the last layer of the largest is no copy of its embeddings.
-SHAPES = {"0.6B": (1024, 28, 3072, 16), "4B": (2560, 36, 9728, 32), "8B": (4096, 36, 12_288, 32)}
+SIZES = {"0.6B": (1024, 28, 3072, 16), "4B": (2560, 36, 9728, 32), "8B": (4096, 36, 12_288, 32)}
 # Recipe -> tokens of the longest pass, and what needed_memory is told besides.
 PASSES: dict[str, tuple[int, dict[str, Any]]] = {
     "prism": (10_240, {"answer": TILE}),
@@ -356,7 +356,7 @@ SOLD = (8, 12, 16, 24, 32, 48, 80, 141, 192)  # GB of GPUs, of which the driver 
 
 def say_need(recipe: str, size: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """What the table says of a recipe and a size of its base."""
-    hidden, layers, wide, heads = SHAPES[size]
+    hidden, layers, wide, heads = SIZES[size]
     config = Qwen3Config(
         vocab_size=151_936, hidden_size=hidden, num_hidden_layers=layers, intermediate_size=wide, head_dim=128,
         num_attention_heads=heads, num_key_value_heads=8, tie_word_embeddings=size != "8B",
@@ -377,4 +377,4 @@ def test_the_smallest_gpu_of_each_recipe_is_in_the_documentation(recipe, monkeyp
     text = (ROOT / "docs" / "train.md").read_text().partition("The smallest GPU")[2]
     row = re.search(rf"^\| `{recipe}` \(.*?\) \| (.+) \|$", text, re.MULTILINE)
     assert row is not None
-    assert row[1].split(" | ") == [say_need(recipe, size, monkeypatch) for size in SHAPES]
+    assert row[1].split(" | ") == [say_need(recipe, size, monkeypatch) for size in SIZES]
