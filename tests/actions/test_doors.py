@@ -109,20 +109,15 @@ def test_what_is_refused_is_refused_alike(record: type[Options], doors: Doors) -
             assert form.errors[name] == [problems[name]]
 
 
-@pytest.mark.parametrize("text", ["a\0b", "half a pair: \ud800"])
-@pytest.mark.parametrize("wrap", [lambda text: text, lambda text: [text]], ids=["alone", "in a list"])
-def test_what_postgresql_cannot_store_is_refused_by_the_option(text: str, wrap: Any) -> None:
-    class Named(Options):
-        name: Any = None
-
-    with pytest.raises(BadOption) as refused:
-        Named.read({"name": wrap(text)})
-    assert [name for name, _sentence in refused.value.problems] == ["name"]
-
-
-def test_a_text_that_is_too_long_is_refused_with_both_lengths() -> None:
+def test_a_text_that_is_too_long_or_that_postgresql_cannot_store_is_refused_by_the_option() -> None:
     class Noted(Options):
         note: str = option("Note", default="", at_most=3)
+        any: Any = None
 
     with pytest.raises(BadOption, match=r"at most 3 characters \(it has 5"):
         Noted.read({"note": "12345"})
+    for text in ("a\0b", "half a pair: \ud800"):
+        for value in (text, [text]):
+            with pytest.raises(BadOption) as refused:
+                Noted.read({"any": value})
+            assert [name for name, _sentence in refused.value.problems] == ["any"]

@@ -49,7 +49,7 @@ class Parts:
         return [*self.ran, [figure["value"] for figure in figures]]
 
 
-def test_a_run_continues_with_the_parts_that_have_no_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_continues_with_the_parts_that_have_no_figures(monkeypatch, tmp_path: Path, capsys) -> None:
     parts = Parts(monkeypatch, tmp_path / "kept.jsonl")
     assert parts.run("matrices", "memory", "curve", seconds=50) == ["matrices", "memory", [1, 2]], "no time for curve"
     parts.fails = {"resume"}
@@ -62,13 +62,6 @@ def test_a_run_continues_with_the_parts_that_have_no_figures(monkeypatch: pytest
     assert parts.run("matrices", again=True)[:-1] == ["matrices"]
     parts.file.unlink()
     assert parts.run("matrices", "curve")[:-1] == ["matrices", "curve"]
-
-
-def test_the_kept_figures_are_rows_of_the_page(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parts = Parts(monkeypatch, tmp_path / "kept.jsonl")
-    parts.run("matrices")
     capsys.readouterr()
     assert gpu.main(["--table", "--file", str(parts.file)]) == 0
     assert capsys.readouterr().out.startswith("| `matrices` | c | 1 x | | part: matrices; gpu: H200; date: 20")
@@ -160,11 +153,8 @@ def test_a_cpu_build_of_torch_is_replaced_where_nvidia_smi_answers(
     assert (tmp_path / "venv" / ".gpu").exists()
 
 
-def test_a_part_that_is_unknown_is_one_line() -> None:
-    assert gpu.main(["teleport"]) == 2
-
-
 def test_its_parts_are_done_within_nine_minutes_each_in_its_time() -> None:
+    assert gpu.main(["teleport"]) == 2, "a part that is unknown"
     assert gpu.WHOLE_S <= 540
     assert all(0 < seconds <= 120 for _, seconds, _ in gpu.PARTS.values())
 

@@ -1,26 +1,21 @@
 """Charts in a real Chromium: what a mark stands for is said on hover, focus and touch, and a mark opens its pairs."""
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.large_site import analyse, large_site
+from tests.plugin_browser import NewPage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
-    from tests.plugin_browser import NewPage
-
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SCRIPT = Path(__file__).parents[2] / "static" / "js" / "charts.js"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-def test_the_script_stays_small() -> None:
-    assert len(SCRIPT.read_bytes()) < 4000 and len(gzip.compress(SCRIPT.read_bytes())) < 2048
 
 
 @pytest.fixture
@@ -31,7 +26,7 @@ def charlie(instance: dict[str, str]) -> object:
     return charlie.user
 
 
-def open_chart(new_page: "NewPage", user: object, **look: object) -> "Page":
+def open_chart(new_page: NewPage, user: object, **look: object) -> "Page":
     page = new_page(user=user, **look)
     page.set_default_timeout(8_000)
     page.goto("/c/books/")
@@ -39,11 +34,10 @@ def open_chart(new_page: "NewPage", user: object, **look: object) -> "Page":
     return page
 
 
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
 def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(
-    charlie: object, new_page: "NewPage", violations: "Callable[[Page], list[str]]"
+    charlie: object, new_page: NewPage, violations: Callable[..., list[str]]
 ) -> None:
+    assert len(SCRIPT.read_bytes()) < 4000 and len(gzip.compress(SCRIPT.read_bytes())) < 2048
     page = open_chart(new_page, charlie)
     tip, marks = page.locator(".chart-tip").first, page.locator(".chart").first.locator("[data-at]")
     marks.last.locator("rect, path, circle").first.hover()
@@ -51,10 +45,8 @@ def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(
     assert tip.inner_text().endswith(f": {told}")
     page.mouse.move(5, 5)
     assert tip.inner_text() == ""
-    page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowLeft")
+    for key in ("Tab", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
     assert page.locator(".chart .at").evaluate("mark => mark === document.querySelectorAll('.chart [data-at]')[1]")
     assert tip.inner_text() and violations(page) == []
     page.keyboard.press("Escape")
@@ -69,9 +61,7 @@ def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(
     page.wait_for_url("**/pairs/*state=escalated*")
 
 
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
-def test_a_touch_tells_first_and_the_name_it_shows_is_the_link(charlie: object, new_page: "NewPage") -> None:
+def test_a_touch_tells_first_and_the_name_it_shows_is_the_link(charlie: object, new_page: NewPage) -> None:
     page = open_chart(new_page, charlie, **PHONE)
     page.locator(".chart rect").first.tap()
     page.locator(".chart-tip a").first.wait_for()

@@ -52,9 +52,8 @@ def every() -> list[Chart]:
 def test_a_picture_is_named_described_and_carries_nothing_that_acts(chart: Chart) -> None:
     for text in (chart.svg, chart.standalone()):
         root = ElementTree.fromstring(text)
-        assert root.get("role") == "img"
-        said = [child.text for child in root if child.tag.endswith(("title", "desc"))]
-        assert said == [chart.title, chart.summary]
+        words = [child.text for child in root if child.tag.endswith(("title", "desc"))]
+        assert (root.get("role"), words) == ("img", [chart.title, chart.summary])
         for element in root.iter():
             assert element.tag.rpartition("}")[2] not in {"script", "style", "a", "image"}
             assert not [name for name in element.attrib if name == "style" or name.startswith("on")]
@@ -65,16 +64,12 @@ def test_a_picture_is_named_described_and_carries_nothing_that_acts(chart: Chart
     assert all(element.get("fill") or element.get("stroke") for element in painted), "it keeps its colours"
 
 
-def test_a_table_has_every_point_and_no_formula() -> None:
-    chart = every()[0]
-    rows = list(csv.reader(StringIO(chart.csv())))
+def test_a_table_has_every_point_and_interval_and_no_formula() -> None:
+    lines, bars = every()[0], every()[3]
+    rows = list(csv.reader(StringIO(lines.csv())))
     assert rows == [["step", "'" + NASTY, "dev"], ["1", "2.0", ""], ["2", "1.0", "1.5"]]
-
-
-def test_intervals_stand_in_words_and_in_the_table() -> None:
-    chart = every()[3]
-    assert "0.90 (0.80 to 0.95), n = 40" in chart.summary and "b: not measured." in chart.summary
-    assert chart.rows[1] == ("b", None, None, None, None, "not measured")
+    assert "0.90 (0.80 to 0.95), n = 40" in bars.summary and "b: not measured." in bars.summary
+    assert bars.rows[1] == ("b", None, None, None, None, "not measured")
 
 
 def test_a_long_line_is_thinned_in_the_picture_only() -> None:
@@ -84,11 +79,8 @@ def test_a_long_line_is_thinned_in_the_picture_only() -> None:
 
 
 def test_what_is_not_finite_is_left_out() -> None:
-    chart = draw_lines("nan", "Loss", {"a": [(1, 1.0), (2, float("nan")), (3, 2.0)]}, x="step", y="loss")
-    assert "nan" not in chart.svg.replace("nan-", "") and [row[0] for row in chart.rows] == [1, 3]
-
-
-def test_cells_and_bars_that_are_not_finite_are_left_out() -> None:
+    line = draw_lines("nan", "Loss", {"a": [(1, 1.0), (2, float("nan")), (3, 2.0)]}, x="step", y="loss")
+    assert "nan" not in line.svg.replace("nan-", "") and [row[0] for row in line.rows] == [1, 3]
     grid = draw_heatmap("g", "G", {"a": [math.nan, 0.5], "b": [math.inf, None]}, ["x", "y"])
     assert grid.rows == (("a", None, 0.5), ("b", None, None)) and "nan" not in grid.svg and "inf" not in grid.svg
     bars = draw_bars("b", "B", [Bar("a", math.nan), Bar("b", 0.4, math.nan, 0.6)], x="share")
@@ -96,7 +88,10 @@ def test_cells_and_bars_that_are_not_finite_are_left_out() -> None:
     assert [cell for cell, _address in bars.shown[0]][1] == "–"
 
 
-def test_what_is_counted_has_whole_ticks() -> None:
+def test_ticks_are_round_and_hold_the_values_and_whole_for_what_is_counted() -> None:
+    for low, high in [(0, 1), (0, 0), (-3, 7), (0.001, 0.0012), (5, 5), (0, 1e9)]:
+        ticks = axis_ticks(low, high)
+        assert ticks[0] <= low and ticks[-1] >= high and 2 <= len(ticks) <= 12
     whole = draw_lines("l", "L", {"n": [(1, 0.5), (2, 0.7), (4, 0.9)]}, x="systems", y="rate")
     assert ">1.5<" not in whole.svg and ">3<" in whole.svg
     assert ">1.5<" in draw_lines("l", "L", {"n": [(1, 0.5), (2.5, 0.7), (4, 0.9)]}, x="seconds", y="rate").svg
@@ -108,12 +103,6 @@ def test_the_name_of_a_marked_point_begins_outside_its_ring() -> None:
     (ring,) = [element for element in root.iter() if element.get("class") == "ring"]
     (name,) = [element for element in root.iter() if (element.text or "") == "two (now)"]
     assert float(name.get("x", 0)) >= float(ring.get("cx", 0)) + float(ring.get("r", 0)) + 4
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0), (-3, 7), (0.001, 0.0012), (5, 5), (0, 1e9)])
-def test_ticks_are_round_and_hold_the_values(low: float, high: float) -> None:
-    found = axis_ticks(low, high)
-    assert found[0] <= low and found[-1] >= high and 2 <= len(found) <= 12
 
 
 def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
@@ -129,13 +118,11 @@ def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
 def test_ranks_that_change_are_told_in_words_and_in_the_table() -> None:
     places = [BumpPlace("bm25", 1, 3, 0.5, 0.5), BumpPlace("dense", 2, 1, 0.4, 0.7), BumpPlace("both", 3, 2, 0.3, 0.6)]
     chart = draw_bump("ranks", "Ranks", places, x=("before", "after"), y="nDCG@10")
-    assert chart.summary == ("By nDCG@10, 3 of 3 systems change rank: bm25 1 to 3; both 3 to 2; dense 2 to 1.")
+    assert chart.summary == "By nDCG@10, 3 of 3 systems change rank: bm25 1 to 3; both 3 to 2; dense 2 to 1."
     assert chart.rows[0] == ("bm25", 1, 3, -2, 0.5, 0.5)
-    still = draw_bump(
-        "ranks", "Ranks", [BumpPlace("a", 1, 1), BumpPlace("b", 2, 2)], x=("before", "after"), y="nDCG@10"
-    )
-    assert still.summary == "By nDCG@10, every system keeps its rank."
-    assert draw_bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == say("nothing")
+    still = [BumpPlace("a", 1, 1), BumpPlace("b", 2, 2)]
+    for places, summary in ((still, "By nDCG@10, every system keeps its rank."), ([], say("nothing"))):
+        assert draw_bump("ranks", "Ranks", places, x=("before", "after"), y="nDCG@10").summary == summary
 
 
 def test_a_table_as_latex_escapes_what_latex_would_act_on() -> None:

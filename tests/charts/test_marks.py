@@ -67,9 +67,6 @@ def test_names_of_points_and_of_lines_do_not_meet() -> None:
     lines = texts(draw_lines("l", "L", {f"line {at}": [(1, 0.5), (2, 0.5)] for at in range(12)}, x="x", y="y"))
     ends = sorted(y for words, (_x, y) in lines.items() if words.startswith("line"))
     assert min(b - a for a, b in pairwise(ends)) >= 14 and ends[-1] <= 300
-
-
-def test_labels_are_spread_within_their_room() -> None:
     assert spread_labels([10, 12, 50], 0, 60) == [10, 25, 50]
     assert spread_labels([58, 59, 60], 0, 60) == [30, 45, 60]
 

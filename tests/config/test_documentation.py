@@ -1,28 +1,18 @@
-"""What the code and its documents name is in the repository: pages, files, and no paper that only its authors have."""
+"""What the documents name is in the repository: pages, files, and the reference as the records have it."""
 
 import re
-from pathlib import Path
 
 import yaml
 
 from config.env import ROOT
-from tests.config.test_names import modules
 from tools import reference
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES += sorted((ROOT / "docker").rglob("*.md"))
-CODE = sorted({*modules(), *(ROOT / "tests").rglob("*.py")} - {Path(__file__)})
 
-ABSENT = re.compile(r"\b(?:MECHANICS|SPEC|CONTRACT|UI\.md)\b|\b(?:DESIGN|BUILD) [A-Z]?\d|\(FORMATS\)\.|\([PB] \d\.\d")
-"""Plans that were never part of the repository, and letters for the titles of papers."""
 FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|html|js|css|sh))`")
 HISTORY = re.compile(r"supersede|^\*Since ", re.IGNORECASE | re.MULTILINE)
 """A decision that was replaced may name files that went with it."""
-
-
-def test_nobody_is_sent_to_a_document_that_is_not_here() -> None:
-    lines = [(path, line) for path in (*CODE, *PAGES) for line in path.read_text().splitlines()]
-    assert [(str(path), line) for path, line in lines if ABSENT.search(line)] == []
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:

@@ -22,13 +22,9 @@ WRONG = [
     ("QUORUM_STORE", "s3://", "names no bucket"),
     ("QUORUM_STORE", "share/files", "names no absolute path"),
     ("DATABASE_URL", "mysql://u:secret@db/quorum", DATABASE),
-    ("DATABASE_URL", "postgres://u:secret@db:port/quorum", DATABASE),
     ("DATABASE_URL", "postgres://u:secret@db/quorum?colour=red", DATABASE),
     ("DATABASE_URL", "postgres://u:secret@db", DATABASE),
-    ("DATABASE_URL", "postgres://u:se%cret@db/quorum", DATABASE),
     ("REDIS_URL", "http://:secret@cache", REDIS),
-    ("REDIS_URL", "redis://:secret@cache:port/0", REDIS),
-    ("REDIS_URL", "redis://:secret@cache:6379/first", REDIS),
     ("REDIS_URL", "redis://:secret@cache:6379/0?colour=red", REDIS),
     ("REDIS_URL", "rediss://:secret@cache:6379/0?ssl_cert_reqs=CERT_REQUIRED", REDIS),
     ("CSRF_TRUSTED_ORIGINS", "quorum.example.org", "must begin with https://"),
@@ -37,12 +33,10 @@ WRONG = [
     ("QUORUM_WEB_PROCESSES", "0", "must be 1 or more"),
     ("QUORUM_WEB_THREADS", "many", "is not a whole number"),
     ("QUORUM_LEASE_S", "nan", "is not a number of 1 or more"),
-    ("QUORUM_LEASE_S", "0", "is not a number of 1 or more"),
     ("QUORUM_METRICS_PORT", "70000", "must be 65535 or less"),
     ("QUORUM_DRAIN_S", "a minute", "is not a number"),
     ("QUORUM_WEBHOOK_NETWORKS", "10.0.0.0/33", "name networks as"),
     ("QUORUM_SEARCH_HOSTS", "http://127.0.0.1:9200", "must be a host with its port"),
-    ("QUORUM_SEARCH_HOSTS", "search.internal", "must be a host with its port"),
     ("QUORUM_OIDC_URL", "sso.example.org", "must be an address"),
     ("QUORUM_OIDC_URL", "https://sso.example.org", "set QUORUM_OIDC_CLIENT_ID too"),
     ("QUORUM_LOG", "xml", "is none of json, text"),
@@ -72,61 +66,41 @@ def test_servers_and_workers_do_the_same(
     make_instance: Callable[..., Instance], command: tuple[str, ...], name: str, value: str
 ) -> None:
     instance = make_instance(**{name: value})
-    done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=instance.environment, capture_output=True, text=True, check=False
-    )
+    command = (sys.executable, *command)
+    done = subprocess.run(command, cwd=ROOT, env=instance.environment, capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("value", "means"), [("1", True), ("Yes", True), ("ON", True), ("0", False), ("off", False), ("", False)]
-)
-def test_a_flag_is_on_or_off(monkeypatch: pytest.MonkeyPatch, value: str, means: bool) -> None:
-    monkeypatch.setenv("QUORUM_DEBUG", value)
-    assert env.flag("QUORUM_DEBUG") is means
-
-
-def test_addresses_that_are_meant_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_meant_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for value, is_on in {"1": True, "Yes": True, "ON": True, "0": False, "off": False, "": False}.items():
+        monkeypatch.setenv("QUORUM_DEBUG", value)
+        assert env.flag("QUORUM_DEBUG") is is_on
+    monkeypatch.setenv("QUORUM_SEARCH_HOSTS", "Search.Internal:8983, 127.0.0.1:9200,[::1]:9200")
+    assert env.servers("QUORUM_SEARCH_HOSTS") == {"search.internal:8983", "127.0.0.1:9200", "[::1]:9200"}
+    monkeypatch.setenv("CSRF_TRUSTED_ORIGINS", "https://quorum.example.org/, https://*.example.org")
+    assert env.origins("CSRF_TRUSTED_ORIGINS") == ["https://quorum.example.org", "https://*.example.org"]
+    monkeypatch.setenv("QUORUM_STORE", f"file://{tmp_path}")
     for database, cache in (
         ("postgresql://u:p%40ss@db:5433/quorum?sslmode=require", "rediss://:p@cache:6380/2"),
         ("postgres://u@/quorum?host=%2Frun%2Fpostgres", "unix:///run/redis.sock?db=1"),
     ):
         monkeypatch.setenv("DATABASE_URL", database)
         monkeypatch.setenv("REDIS_URL", cache)
-        monkeypatch.setenv("QUORUM_STORE", f"file://{tmp_path}")
         startup.refuse_unusable_settings()
-
-
-def test_servers_are_hosts_with_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUORUM_SEARCH_HOSTS", "Search.Internal:8983, 127.0.0.1:9200,[::1]:9200")
-    assert env.servers("QUORUM_SEARCH_HOSTS") == {"search.internal:8983", "127.0.0.1:9200", "[::1]:9200"}
-
-
-def test_an_origin_may_end_with_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CSRF_TRUSTED_ORIGINS", "https://quorum.example.org/, https://*.example.org")
-    assert env.origins("CSRF_TRUSTED_ORIGINS") == ["https://quorum.example.org", "https://*.example.org"]
-
-
-def test_a_database_may_be_named_among_the_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://u:p@db?dbname=labels&sslmode=require")
-    found = embedded.database_settings(tmp_path)
-    assert found["NAME"] == "labels" and found["OPTIONS"] == {"connect_timeout": "5", "sslmode": "require"}
+    named = embedded.database_settings(tmp_path)
+    assert named["NAME"] == "labels" and named["OPTIONS"] == {"connect_timeout": "5", "sslmode": "require"}
 
 
-@pytest.mark.parametrize(
-    ("url", "requirement"),
-    [
-        ("rediss://:p@cache:6380/2", ssl.CERT_REQUIRED),
-        ("rediss://:p@cache:6380/2?ssl_ca_certs=/etc/ca.pem", ssl.CERT_REQUIRED),
-        ("rediss://:p@cache:6380/2?ssl_cert_reqs=none", ssl.CERT_NONE),
-    ],
-)
-def test_workers_check_the_certificate_of_redis_as_pages_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str, requirement: ssl.VerifyMode
-) -> None:
-    monkeypatch.setenv("REDIS_URL", url)
-    with Connection(embedded.celery_url(tmp_path)) as broker:
-        assert broker.ssl["ssl_cert_reqs"] == requirement
+def test_workers_check_the_certificate_of_redis_as_pages_do(monkeypatch, tmp_path) -> None:
+    for option, requirement in (
+        ("", ssl.CERT_REQUIRED),
+        ("?ssl_ca_certs=/etc/ca.pem", ssl.CERT_REQUIRED),
+        ("?ssl_cert_reqs=none", ssl.CERT_NONE),
+    ):
+        monkeypatch.setenv("REDIS_URL", f"rediss://:p@cache:6380/2{option}")
+        with Connection(embedded.celery_url(tmp_path)) as broker:
+            assert broker.ssl["ssl_cert_reqs"] == requirement
 
 
 def test_workers_and_backups_connect_as_pages_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,9 @@ def test_an_export_is_pushed_and_pushed_again_makes_no_commit(hub: HubServer, bo
     assert len(repository.commits()) == 2 and hub.uploads == uploads
     acts = AuditEntry.objects.filter(act="export.pushed").order_by("pk")
     assert len(acts) == 2 and TOKEN not in str(acts[0].details)
+    sizes, steps = list(list_sizes(folder).values()), list[tuple[int, int]]()
+    push_folder(books, "dataset", made.number, "team/books", public=False, progress=lambda *step: steps.append(step))
+    assert steps == [(sum(sizes[:place]), sum(sizes)) for place in range(len(sizes) + 1)], "bytes that are done"
 
 
 def test_files_of_an_earlier_push_that_would_be_loaded_are_deleted(hub: HubServer, books: Collection) -> None:
@@ -103,13 +106,6 @@ def test_a_model_is_pushed_with_all_its_files(hub: HubServer, books: Collection,
     assert set(files) == {".gitattributes", "README.md", "reranker.json", "config.json", "model.safetensors"}
 
 
-def test_a_push_says_how_many_bytes_are_done(hub: HubServer, books: Collection) -> None:
-    made = make_export(books)
-    sizes, steps = list(list_sizes(Path(made.folder)).values()), list[tuple[int, int]]()
-    push_folder(books, "dataset", made.number, "team/books", public=False, progress=lambda *step: steps.append(step))
-    assert steps == [(sum(sizes[:place]), sum(sizes)) for place in range(len(sizes) + 1)]
-
-
 def test_private_data_never_goes_to_a_repository_that_everybody_reads(hub: HubServer, books: Collection) -> None:
     made = str(make_export(books, "csv").number)
     push("team/books", "--export", made)
@@ -130,17 +126,17 @@ def test_what_fails_is_one_line_and_exit_2(hub: HubServer, books: Collection, mo
     ):
         code, _, err = push(*arguments)
         assert code == 2 and words in err and err.count("\n") == 1, err
-    for token in ("hf_unknown", READ_ONLY):
+    nowhere = "http://127.0.0.1:1"
+    for token, endpoint, words in (
+        ("hf_unknown", hub.address, "not take team/books"),
+        (READ_ONLY, hub.address, "not take team/books"),
+        ("", hub.address, "HF_TOKEN is not"),
+        (TOKEN, nowhere, "127.0.0.1:1 did not take"),
+    ):
         monkeypatch.setenv("HF_TOKEN", token)
+        monkeypatch.setattr(constants, "ENDPOINT", endpoint)
         code, _, err = push("team/books", "--export", made)
-        assert code == 2 and "not take team/books" in err and err.count("\n") == 1, err
-    monkeypatch.delenv("HF_TOKEN")
-    code, _, err = push("team/books", "--export", made)
-    assert code == 2 and err.startswith("HF_TOKEN is not")
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
-    code, _, err = push("team/books", "--export", made)
-    assert code == 2 and "127.0.0.1:1 did not take" in err and err.count("\n") == 1
+        assert code == 2 and words in err and err.count("\n") == 1, err
     assert not hub.repositories and not AuditEntry.objects.filter(act="export.pushed").exists()
 
 
@@ -156,7 +152,7 @@ def ask(client: Any, made: Snapshot, repository: str, **more: str) -> str:
     """The address of the page of a push, which was asked for there and confirmed."""
     address = reverse("push_export", args=["books", made.number])
     asked = client.post(address, {"repository": repository, "confirm": "1", **more})
-    assert asked.status_code == 302, asked.content.decode()
+    assert asked.status_code == 302, asked.text
     return address
 
 
@@ -174,18 +170,18 @@ def test_a_page_says_who_will_read_which_files_before_a_worker_pushes_them(
 ) -> None:
     made = make_export(books, "csv")
     address = reverse("push_export", args=["books", made.number])
-    assert address in client.get(reverse("exports", args=["books"])).content.decode()
-    public = client.post(address, {"repository": "team/books", "public": "on"}).content.decode()
-    private = client.post(address, {"repository": "team/books"}).content.decode()
+    assert address in client.get(reverse("exports", args=["books"])).text
+    public = client.post(address, {"repository": "team/books", "public": "on"}).text
+    private = client.post(address, {"repository": "team/books"}).text
     assert "Anyone on the internet" in public and "texts of queries and documents" in public
     assert "Only people with access" in private and "manifest.json" in private
     assert client.post(address, {"repository": "books", "confirm": "1"}).status_code == 422
     assert not HubPush.objects.exists() and not hub.requests
     ask(client, made, "team/books")
-    again = client.post(address, {"repository": "team/books", "confirm": "1"}).content.decode()
+    again = client.post(address, {"repository": "team/books", "confirm": "1"}).text
     assert "These files are being pushed already" in again and HubPush.objects.count() == 1
     assert work().state == HubPush.READY and hub.repositories["datasets/team/books"].private
-    assert f"{hub.address}/datasets/team/books" in client.get(address).content.decode()
+    assert f"{hub.address}/datasets/team/books" in client.get(address).text
     acts = AuditEntry.objects.filter(act__startswith="export.push").order_by("pk")
     assert [(entry.act, entry.person) for entry in acts] == [("export.push-asked", alice), ("export.pushed", alice)]
     (ended,) = list_ended(books, alice, timezone.now())
@@ -198,7 +194,7 @@ def test_a_push_that_the_hub_refuses_is_in_the_inbox_and_its_page_says_why(
     made = make_export(books, "csv")
     address = ask(client, made, "others/books")
     assert work().state == HubPush.FAILED
-    assert "did not take others/books" in client.get(address).content.decode()
+    assert "did not take others/books" in client.get(address).text
     (ended,) = list_ended(books, alice, timezone.now())
     assert ended.failed and ended.sentence == f"The push of export {made.number} to the hub failed."
 
@@ -210,10 +206,10 @@ def test_a_stored_token_is_used_and_stands_nowhere(
     made, settings.STORED_KEYS_SECRETS = make_export(books, "csv"), ["s" * 32]
     address, place = reverse("push_export", args=["books", made.number]), {"kind": "dataset", "number": made.number}
     refused = client.post(address, {"repository": "team/books", "confirm": "1"})
-    assert refused.status_code == 422 and "There is no token" in refused.content.decode()
+    assert refused.status_code == 422 and "There is no token" in refused.text
     page = client.post(reverse("hub_token", args=["books"]), {"token": TOKEN, **place}, follow=True)
-    assert page.redirect_chain[-1][0] == address and TOKEN not in page.content.decode()
-    assert f"Ends in …{TOKEN[-4:]}" not in page.content.decode(), "it is short"
+    assert page.redirect_chain[-1][0] == address and TOKEN not in page.text
+    assert f"Ends in …{TOKEN[-4:]}" not in page.text, "it is short"
     ask(client, made, "team/books")
     assert work().state == HubPush.READY
     stored = StoredKey.objects.get()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
 
 from annotation.models import Role
 from config import env
@@ -23,9 +22,10 @@ from judges.providers import open_provider
 from judges.workers import worker_pool
 from tests.conftest import Manage
 from tests.engine_parts import FAST, collection_of, make_panel
-from tests.factories import make_member
+from tests.factories import client_of, make_member
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from tests.stages import first_quick
 
 NAME = "QUORUM_TEST_SECRET"
 
@@ -38,9 +38,10 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_secret_stands_in_the_environment_or_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert secrets.read_secret(NAME) == ""
-    (tmp_path / NAME).write_text("from the folder\n")
     monkeypatch.setenv("QUORUM_SECRETS", str(tmp_path))
-    assert secrets.read_secret(NAME) == "from the folder"
+    for value in ("from the folder", "changed, which holds from the next call on"):
+        (tmp_path / NAME).write_text(f"{value}\n")
+        assert secrets.read_secret(NAME) == value
     (tmp_path / "named").write_text("from the file\r\n")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "named"))
     assert secrets.read_secret(NAME) == "from the file"
@@ -63,19 +64,7 @@ def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(
         env.secret(NAME)
 
 
-def test_a_changed_secret_file_holds_from_the_next_call_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUORUM_SECRETS", str(tmp_path))
-    for value in ("old", "new"):
-        (tmp_path / NAME).write_text(value)
-        assert secrets.read_secret(NAME) == value
-
-
-SLOW = pytest.mark.slow
-
-
-@pytest.mark.parametrize(
-    "provider", ["openai-compatible", *(pytest.param(name, marks=SLOW) for name in ("openai", "anthropic", "google"))]
-)
+@pytest.mark.parametrize("provider", first_quick(["openai-compatible", "openai", "anthropic", "google"]))
 def test_a_judge_takes_its_key_from_the_folder_of_secrets(
     provider: str, model_server: LocalModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,12 +99,7 @@ def places_of(word: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["yes", "refused-key"])
 def test_a_key_is_in_no_table_no_log_and_no_page(
-    behaviour: str,
-    model_server: LocalModels,
-    manage: Manage,
-    instance: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    behaviour: str, model_server: LocalModels, manage: Manage, instance: dict[str, str], tmp_path: Path
 ) -> None:
     """A campaign with its key from a secret file, once answered and once refused by the server."""
     (tmp_path / "secrets").mkdir()
@@ -144,8 +128,7 @@ def test_a_key_is_in_no_table_no_log_and_no_page(
     assert KEY not in logs and (tmp_path / "secrets").name in str(environment)
     for path in Path(environment["QUORUM_VAR"]).rglob("*.log"):
         assert KEY not in path.read_text(errors="replace"), path.name
-    client = Client()
-    client.force_login(books.memberships.get().user)
+    client = client_of(books.memberships.get())
     pair = books.pair_set.first()
     for page in ("", "campaigns/", "settings/", "panel/", "audit-log/", f"pairs/{pair.pk}/"):
         assert KEY not in client.get(f"/c/books/{page}").content.decode()
@@ -164,14 +147,7 @@ def test_a_key_written_into_the_judges_file_is_refused_and_not_repeated(tmp_path
 
 def test_the_secret_key_comes_from_a_file_too(tmp_path: Path) -> None:
     (tmp_path / "SECRET_KEY").write_text("x" * 60)
-    environment = {**os.environ, "QUORUM_SECRETS": str(tmp_path), "SECRET_KEY": ""}
-    code = "from django.conf import settings; print(settings.SECRET_KEY == 'x' * 60)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**environment, "DJANGO_SETTINGS_MODULE": "config.settings"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    variables = {"QUORUM_SECRETS": str(tmp_path), "SECRET_KEY": "", "DJANGO_SETTINGS_MODULE": "config.settings"}
+    command = [sys.executable, "-c", "from django.conf import settings; print(settings.SECRET_KEY == 'x' * 60)"]
+    done = subprocess.run(command, env={**os.environ, **variables}, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr

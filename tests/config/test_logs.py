@@ -5,6 +5,7 @@ import json
 import logging
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from judges.models import Attempt, Campaign
 from judges.workers import worker_pool
 from tests.api.conftest import Call, call
 from tests.engine_parts import FAST, collection_of, make_panel
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 from tests.instances import ROOT, until
 from tests.modelserver.fixtures import KEY, LocalModels
 
@@ -56,15 +57,13 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lines]:
     found = Lines()
     handler = logging.StreamHandler(found.stream)
     handler.setFormatter(logs.make_formatter("json"))
-    root = logging.getLogger()
-    root.addHandler(handler)
-    levels = {name: logging.getLogger(name).level for name in logs.OURS}
-    for name in levels:
-        logging.getLogger(name).setLevel(logging.INFO)
-    yield found
-    root.removeHandler(handler)
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+    logging.getLogger().addHandler(handler)
+    with ExitStack() as stack:
+        for name in logs.OURS:
+            stack.callback(logging.getLogger(name).setLevel, logging.getLogger(name).level)
+            logging.getLogger(name).setLevel(logging.INFO)
+        yield found
+    logging.getLogger().removeHandler(handler)
 
 
 def raised(error: Exception) -> tuple[Any, Any, Any]:
@@ -75,18 +74,16 @@ def raised(error: Exception) -> tuple[Any, Any, Any]:
         return type(caught), caught, caught.__traceback__
 
 
-def test_a_wrong_form_or_level_stops_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_form_or_level_stops_the_program_and_libraries_are_never_louder_than_warnings(capsys) -> None:
     for form, level, says in (("xml", "", "QUORUM_LOG='xml' is none of"), ("json", "loud", "QUORUM_LOG_LEVEL='loud'")):
         with pytest.raises(SystemExit, match="2"):
             logs.logging_settings(form, level)
         assert says in capsys.readouterr().err
-
-
-def test_libraries_are_never_louder_than_warnings() -> None:
-    found = logs.logging_settings("json", "debug")
-    assert found["root"]["level"] == "WARNING" and found["loggers"]["judges"]["level"] == "DEBUG"
-    assert logs.logging_settings("text", "")["loggers"]["judges"]["level"] == "WARNING"
-    assert logs.logging_settings("json", "ERROR")["root"]["level"] == "ERROR"
+    for form, level, of_libraries, of_judges in (
+        ("json", "debug", "WARNING", "DEBUG"), ("text", "", "WARNING", "WARNING"), ("json", "ERROR", "ERROR", "ERROR"),
+    ):  # fmt: skip
+        made = logs.logging_settings(form, level)
+        assert (made["root"]["level"], made["loggers"]["judges"]["level"]) == (of_libraries, of_judges)
 
 
 def test_text_is_one_line_with_what_was_bound() -> None:
@@ -99,9 +96,7 @@ def test_text_is_one_line_with_what_was_bound() -> None:
 @pytest.mark.django_db
 def test_a_request_has_one_line_with_who_asked_for_what(lines: Lines) -> None:
     alice = make_member(make_collection("books"), "alice", Role.ADMIN)
-    client = Client()
-    client.force_login(alice.user)
-    answer = client.get("/c/books/?q=secret-words", headers={"X-Request-ID": "proxy-1:a.b"})
+    answer = client_of(alice).get("/c/books/?q=secret-words", headers={"X-Request-ID": "proxy-1:a.b"})
     (line,) = lines.of("request_finished")
     assert answer.headers["X-Request-ID"] == line["request_id"] == "proxy-1:a.b"
     assert (line["method"], line["path"], line["status"]) == ("GET", "/c/books/", answer.status_code)
@@ -112,11 +107,11 @@ def test_a_request_has_one_line_with_who_asked_for_what(lines: Lines) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("given", ["", "has space", "x" * 101, "ünï", "-begins", 'quote"'])
-def test_an_id_that_is_none_is_replaced(given: str, lines: Lines) -> None:
-    answer = Client().get("/accounts/login/", headers={"X-Request-ID": given})
-    assert answer.headers["X-Request-ID"] != given and len(answer.headers["X-Request-ID"]) == 32
-    assert lines.of("request_finished")[0]["request_id"] == answer.headers["X-Request-ID"]
+def test_an_id_that_is_none_is_replaced(lines: Lines) -> None:
+    for number, text in enumerate(("", "has space", "x" * 101, "ünï", "-begins", 'quote"')):
+        answer = Client().get("/accounts/login/", headers={"X-Request-ID": text})
+        assert answer.headers["X-Request-ID"] != text and len(answer.headers["X-Request-ID"]) == 32
+        assert lines.of("request_finished")[number]["request_id"] == answer.headers["X-Request-ID"]
 
 
 @pytest.mark.django_db
@@ -133,11 +128,8 @@ def test_what_opens_a_door_is_in_no_line(lines: Lines, settings: Any) -> None:
     settings.SECURE_SSL_REDIRECT = True
     Client().get(f"/invitations/{token}/?next={token}")
     Client().get("/accounts/password/reset/key/1a-set-password-key/")
-    assert [line["path"] for line in lines.of("request_finished")] == [
-        "/invitations/***/",
-        "/invitations/***/",
-        "/accounts/password/reset/key/***-***/",
-    ]
+    paths = [line["path"] for line in lines.of("request_finished")]
+    assert paths == ["/invitations/***/", "/invitations/***/", "/accounts/password/reset/key/***-***/"]
     assert token not in lines.text and "set-password-key" not in lines.text
 
 
@@ -186,12 +178,8 @@ def test_a_jobs_lines_name_it_and_so_does_the_request_that_asked_for_it(lines: L
     clear_contextvars()
     leases.perform(job, lambda lease: logging.getLogger("jobs.x").warning("it works"))
     name = f"jobs.backgroundjob:{asked.pk}"
-    assert [(line["event"], line["job"]) for line in lines.all] == [
-        ("job enqueued", name),
-        ("job begins", name),
-        ("it works", name),
-        ("job ends", name),
-    ]
+    assert {line["job"] for line in lines.all} == {name}
+    assert [line["event"] for line in lines.all] == ["job enqueued", "job begins", "it works", "job ends"]
     assert lines.of("job enqueued")[0]["request_id"] == "r-2"
 
 
@@ -223,9 +211,7 @@ def test_every_line_about_a_judged_pair_is_found_by_the_pair_and_by_the_request(
         attempts = {line["attempt"] for line in own if line["event"] == "call ended"}
         assert attempts == set(Attempt.objects.filter(pair=pair).values_list("pk", flat=True)) != set()
         assert [line["state"] for line in own if line["event"] == "pair judged"] != []
-        assert {line["collection"] for line in own} == {"books"} and {line["campaign"] for line in own} == {
-            campaign.number
-        }
-        assert {line.get("request_id") for line in own} == {"by-alice"}
+        names = {(line["collection"], line["campaign"], line.get("request_id")) for line in own}
+        assert names == {("books", campaign.number, "by-alice")}
     told = [line for line in lines if line["event"] in ("call ended", "pair judged")]
     assert told and all(line.get("pair") in pairs for line in told)

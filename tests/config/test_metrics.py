@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from threading import Event, Thread
 from typing import Any
 from urllib.request import urlopen
 
@@ -86,17 +87,20 @@ def agrees(samples: Samples) -> None:
     assert rows
     for row in rows:
         labels = {"provider": row["judge__provider"], "model": row["judge__model"], "purpose": row["role"]}
-        assert total(samples, "quorum_calls_total", **labels) == row["calls__sum"]
-        assert total(samples, "quorum_calls_cached_total", **labels) == row["calls_cached__sum"]
-        assert total(samples, "quorum_calls_without_price_total", **labels) == row["calls_without_price__sum"]
+        for name in ("calls", "calls_cached", "calls_without_price"):
+            assert total(samples, f"quorum_{name}_total", **labels) == row[f"{name}__sum"]
         assert total(samples, "quorum_tokens_total", kind="input", **labels) == row["tokens_in__sum"]
         assert total(samples, "quorum_tokens_total", kind="output", **labels) == row["tokens_out__sum"]
         assert total(samples, "quorum_cost_usd_total", **labels) == pytest.approx(row["cost__sum"], abs=1e-9)
 
 
-def test_it_is_the_ledger_by_account_model_and_purpose() -> None:
+def test_it_is_the_ledger_by_account_model_and_purpose_in_few_statements_that_read_no_attempts() -> None:
     judged_books()
-    samples = scrape()
+    with CaptureQueriesContext(connection) as queries:
+        samples = scrape()
+    statements = [query["sql"] for query in queries]
+    assert len([sql for sql in statements if sql.lstrip().startswith(("SELECT", "("))]) == 7, "pairs and names too"
+    assert not any("judges_attempt" in sql or "corpus_judgment" in sql for sql in statements)
     agrees(samples)
     assert round(total(samples, "quorum_cost_usd_total"), 2) == 1.00
     assert total(samples, "quorum_calls_total", outcome="unparsed") == 4
@@ -107,8 +111,6 @@ def test_it_is_the_ledger_by_account_model_and_purpose() -> None:
 def test_scraped_during_a_campaign_it_lies_between_the_ledger_before_and_after(
     model_server: LocalModels, worker: object, instance: dict[str, str]
 ) -> None:
-    from threading import Event, Thread
-
     collection_of(150)
     slow = "yes+latency=0.1"
     make_panel(model_server, debate=(slow, slow), votes=(slow,) * 5)
@@ -138,29 +140,20 @@ def test_scraped_during_a_campaign_it_lies_between_the_ledger_before_and_after(
     assert round(total(samples, "quorum_cost_usd_total"), 2) == round(paid, 2) > 0
 
 
-def test_a_scrape_takes_few_statements_and_reads_no_attempts() -> None:
-    judged_books()
-    with CaptureQueriesContext(connection) as asked:
-        scrape()
-    statements = [one["sql"] for one in asked]
-    assert len([one for one in statements if one.lstrip().startswith(("SELECT", "("))]) == 7, "pairs and names too"
-    assert not any("judges_attempt" in one or "corpus_judgment" in one for one in statements)
-
-
-def test_it_tells_of_campaigns_tasks_leases_and_alarms() -> None:
+def test_it_tells_of_campaigns_tasks_leases_alarms_and_jobs() -> None:
     books = judged_books()
     campaign = Campaign.objects.get()
     Campaign.objects.update(state="running")
-    counters.add(campaign.pk, "stopped:r1.m5.y", 1)
-    counters.add(campaign.pk, "stopped:r1.m5.n", 1)
-    counters.add(campaign.pk, "resumed:r1.m5.n", 1)
-    counters.add(campaign.pk, "pairs", 3)
+    for name, count in (("stopped:r1.m5.y", 1), ("stopped:r1.m5.n", 1), ("resumed:r1.m5.n", 1), ("pairs", 3)):
+        counters.add(campaign.pk, name, count)
     pair = make_pair(books)
     make_item(pair)
     make_item(pair, "split", state="conflict")
-    Work.objects.create(
-        campaign=campaign, pair=pair, state="running", lease_until=timezone.now() - timedelta(seconds=90)
-    )
+    late, hour = timezone.now() - timedelta(seconds=90), timezone.now() - timedelta(hours=1)
+    Work.objects.create(campaign=campaign, pair=pair, state="running", lease_until=late)
+    BackgroundJob.objects.create(kind="exports.write", subject=1, created_at=hour)
+    BackgroundJob.objects.create(kind="exports.write", subject=2, state="running", lease_until=hour)
+    BackgroundJob.objects.create(kind="exports.write", subject=3, state="failed")
     samples = scrape()
     number = str(campaign.number)
     assert total(samples, "quorum_campaigns", state="running") == 1
@@ -168,18 +161,10 @@ def test_it_tells_of_campaigns_tasks_leases_and_alarms() -> None:
     assert total(samples, "quorum_campaign_pairs", campaign=number, state="waiting") == 3
     assert total(samples, "quorum_pairs_waiting") == 3
     assert total(samples, "quorum_audit_alarms", collection="books") == 1
-    assert total(samples, "quorum_tasks", collection="books", state="open") == 1
-    assert total(samples, "quorum_tasks", collection="books", state="conflict") == 1
+    for state in ("open", "conflict"):
+        assert total(samples, "quorum_tasks", collection="books", state=state) == 1
     assert total(samples, "quorum_leases", kind="pair") == 1
     assert 89 < total(samples, "quorum_lease_overdue_seconds", kind="pair") < 150
-
-
-def test_it_tells_of_jobs_and_of_the_oldest_that_waits() -> None:
-    hour = timezone.now() - timedelta(hours=1)
-    BackgroundJob.objects.create(kind="exports.write", subject=1, created_at=hour)
-    BackgroundJob.objects.create(kind="exports.write", subject=2, state="running", lease_until=hour)
-    BackgroundJob.objects.create(kind="exports.write", subject=3, state="failed")
-    samples = scrape()
     for state in ("waiting", "running", "failed"):
         assert total(samples, "quorum_jobs", kind="exports.write", state=state) == 1
     assert 3599 < total(samples, "quorum_job_wait_seconds", kind="exports.write") < 3700
@@ -240,36 +225,23 @@ def test_each_process_of_a_served_site_answers_for_all_of_them(make_instance: Ca
     assert total(samples, "quorum_service_up") == 2
 
 
-def names_in(expression: str) -> set[str]:
-    return set(re.findall(r"\b(?:quorum|django)_\w+", expression))
-
-
-def expressions() -> list[str]:
-    """Of every panel of the dashboard, and of every alert."""
-    dashboard = json.loads((ROOT / "docker" / "grafana" / "quorum.json").read_text())
-    alerts = yaml.safe_load((ROOT / "docker" / "alerts.yml").read_text())
-    found = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
-    return found + [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
-
-
 def test_every_expression_of_the_dashboard_and_the_alerts_names_metrics_and_labels_that_there_are() -> None:
     judged_books()
     Client().get("/accounts/login/")
-    text = Client().get("/metrics").text
-    families = list(text_string_to_metric_families(text))
+    families = list(text_string_to_metric_families(Client().get("/metrics").text))
     known = {name for family in families for name in (family.name, f"{family.name}_total", f"{family.name}_bucket")}
-    found = expressions()
-    assert len(found) > 30 and all(names_in(one) for one in found)
-    assert {name for one in found for name in names_in(one)} - known == set()
-    shown = {name for one in found for name in names_in(one)}
+    panels = json.loads((ROOT / "docker" / "grafana" / "quorum.json").read_text())["panels"]
+    alerts = yaml.safe_load((ROOT / "docker" / "alerts.yml").read_text())
+    expressions = [target["expr"] for panel in panels for target in panel.get("targets", [])]
+    expressions += [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+    names = [set(re.findall(r"\b(?:quorum|django)_\w+", expression)) for expression in expressions]
+    assert len(expressions) > 30 and all(names)
+    shown = set().union(*names)
+    assert shown - known == set()
     counted = {family.name for family in families if family.name.startswith("quorum_")}
     ours = {name.removesuffix("_total").removesuffix("_bucket") for name in shown}
     assert counted - ours == set(), "a metric that no panel shows"
-
-
-def test_the_dashboards_panels_have_their_places_and_the_scrape_asks_for_the_address() -> None:
-    dashboard = json.loads((ROOT / "docker" / "grafana" / "quorum.json").read_text())
-    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
-    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in dashboard["panels"])
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in panels)
     (job,) = yaml.safe_load((ROOT / "docker" / "prometheus.yml").read_text())["scrape_configs"]
     assert job["metrics_path"] == "/metrics" and job["authorization"]["type"] == "Bearer"

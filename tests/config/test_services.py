@@ -35,25 +35,18 @@ def test_two_commands_at_once_on_a_fresh_var_both_work(instance: Instance):
     assert len(counts) == 1 and int(counts.pop()) > 20
 
 
-@pytest.mark.slow
 def test_overlapping_processes_share_one_pair_of_services_and_the_last_one_ends_them(instance: Instance):
+    """However it ends: here it is killed."""
     alice, bob = instance.hold(), instance.hold()
     pids = instance.announced()["pids"]
     leave(alice)
     charlie = instance.hold()
     leave(bob)
     assert instance.announced()["pids"] == pids
-    leave(charlie)
+    charlie.kill()
+    charlie.wait()
     until(instance.nothing_left, "the end of the services")
     assert not (instance.var / "services.json").exists()
-
-
-@pytest.mark.slow
-def test_a_killed_process_frees_the_services(instance: Instance):
-    holder = instance.hold()
-    holder.kill()
-    holder.wait()
-    until(instance.nothing_left, "the end of the services")
 
 
 @pytest.mark.slow
@@ -73,31 +66,18 @@ def test_a_forked_child_keeps_the_services_when_its_parent_is_killed(instance: I
     until(instance.nothing_left, "the end of the services")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("service", ["postgres", "redis"])
-def test_the_keeper_starts_a_killed_service_again_and_nothing_is_lost(instance: Instance, service: str):
+def test_whatever_is_killed_is_started_again_and_nothing_is_lost(instance: Instance):
     instance.hold()
     instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
-    before = instance.announced()["pids"][service]
-    os.kill(before, signal.SIGKILL)
-    until(lambda: instance.announced()["pids"][service] != before, f"a new {service}")
-    assert instance.sql("SELECT n FROM kept") == "7"
-
-
-@pytest.mark.slow
-def test_after_the_keeper_was_killed_the_next_command_starts_another(instance: Instance):
-    instance.hold()
-    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
+    for service in ("postgres", "redis"):
+        before = instance.announced()["pids"][service]
+        os.kill(before, signal.SIGKILL)
+        until(lambda service=service, before=before: instance.announced()["pids"][service] != before, service)
+        assert instance.sql("SELECT n FROM kept") == "7"
     keeper = instance.announced()["pid"]
     os.kill(keeper, signal.SIGKILL)
-    assert instance.sql("SELECT n FROM kept") == "7"
+    assert instance.sql("SELECT n FROM kept") == "7", "the next command starts another keeper"
     assert instance.announced()["pid"] != keeper
-
-
-@pytest.mark.slow
-def test_when_everything_is_killed_at_once_the_next_start_loses_nothing(instance: Instance):
-    instance.hold()
-    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
     for pid in instance.processes():
         os.kill(pid, signal.SIGKILL)
     until(instance.nothing_left)
@@ -148,20 +128,14 @@ def test_the_var_of_another_user_is_refused_in_one_line(instance: Instance):
     assert list(instance.var.iterdir()) == []
 
 
-def test_a_var_that_cannot_be_made_is_refused_in_one_line(make_instance: Callable[..., Instance]):
-    instance = make_instance("file/var")
-    (instance.var.parent).write_text("not a folder")
-    done = instance.manage("migrate")
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "cannot be made" in done.stderr
-
-
-def test_data_of_another_postgresql_is_refused_in_one_line(instance: Instance):
-    data = instance.var / "postgres" / "data"
-    data.mkdir(parents=True)
-    (data / "PG_VERSION").write_text("16\n")
-    done = instance.manage("migrate")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "PostgreSQL 16" in done.stderr
+def test_a_var_that_cannot_be_made_and_data_of_another_postgresql_are_refused_in_one_line(make_instance):
+    below_a_file, older = make_instance("file/var"), make_instance()
+    below_a_file.var.parent.write_text("not a folder")
+    (older.var / "postgres" / "data").mkdir(parents=True)
+    (older.var / "postgres" / "data" / "PG_VERSION").write_text("16\n")
+    for instance, words in ((below_a_file, "cannot be made"), (older, "PostgreSQL 16")):
+        done = instance.manage("migrate")
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and words in done.stderr
 
 
 @pytest.mark.slow
@@ -170,28 +144,16 @@ def test_data_of_another_postgresql_is_refused_in_one_line(instance: Instance):
 def test_root_is_served_whether_or_not_namespaces_are_allowed(make_instance: Callable[..., Instance], way: str):
     instance = make_instance(QUORUM_ROOT_AS=way)
     instance.var.parent.chmod(0o700)
-    works = subprocess.run(
-        [sys.executable, "-c", "from embedded import identity as i; i.choose_identity()"],
-        env=instance.environment,
-        capture_output=True,
-        check=False,
-    )
-    if works.returncode:
+    code = "from embedded import identity as i; i.choose_identity()"
+    if subprocess.run([sys.executable, "-c", code], env=instance.environment, capture_output=True).returncode:
         pytest.skip(f"this machine does not allow {way}")
     holder = instance.hold()
     assert instance.sql("SELECT current_setting('data_directory')") == str(instance.var / "postgres" / "data")
+    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
     leave(holder)
     until(instance.nothing_left)
-
-
-@pytest.mark.slow
-@as_root
-def test_what_one_way_wrote_the_other_reads(make_instance: Callable[..., Instance]):
-    instance = make_instance(QUORUM_ROOT_AS="nobody")
-    instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
-    until(instance.nothing_left)
     instance.environment["QUORUM_ROOT_AS"] = "namespace"
-    assert instance.sql("SELECT n FROM kept") == "7"
+    assert instance.sql("SELECT n FROM kept") == "7", "what one way wrote the other reads"
 
 
 @pytest.mark.slow
@@ -251,10 +213,8 @@ def test_a_user_without_a_name_is_refused_in_one_line_where_namespaces_are_forbi
 
 def test_eight_processes_agree_on_one_secret_key(tmp_path: Path):
     code = "import sys, pathlib, embedded as s; print(s.secret_key(pathlib.Path(sys.argv[1])))"
-    children = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "var")], stdout=subprocess.PIPE, text=True)
-        for _ in range(8)
-    ]
+    command = [sys.executable, "-c", code, str(tmp_path / "var")]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
     assert len({child.communicate()[0] for child in children}) == 1
     assert (tmp_path / "var" / "secret_key").stat().st_mode & 0o777 == 0o600
 
@@ -296,11 +256,8 @@ def test_nobody_else_enters_var(tmp_path: Path):
         folder.chmod(mode)
     addresses.make_folder(made)
     for folder in (found, shared):
-        subprocess.run(
-            [sys.executable, "-c", "import django.conf; django.conf.settings.VAR"],
-            env={**os.environ, "QUORUM_VAR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"},
-            cwd=ROOT,
-            check=True,
-        )
+        variables = {**os.environ, "QUORUM_VAR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
+        code = "import django.conf; django.conf.settings.VAR"
+        subprocess.run([sys.executable, "-c", code], env=variables, cwd=ROOT, check=True)
     modes = [folder.stat().st_mode & 0o7777 for folder in (made, found, shared)]
     assert modes == [0o700, 0o700, 0o1777]

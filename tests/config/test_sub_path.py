@@ -15,7 +15,7 @@ from annotation.models import Role
 from annotation.people.accounts import members
 from config import env
 from config.sub_path import below
-from tests.factories import make_collection, make_member, make_user
+from tests.factories import client_of, make_collection, make_member, make_user
 from tests.instances import Instance
 
 pytestmark = pytest.mark.django_db
@@ -36,17 +36,9 @@ def sub_path() -> Any:
 
 def test_every_link_of_a_page_lies_below_the_path() -> None:
     books = make_collection("books")
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    for page in (
-        "/",
-        "/c/books/",
-        "/c/books/settings/",
-        "/c/books/members/",
-        "/c/books/judge/",
-        "/accounts/",
-        "/nowhere/",
-    ):
+    client = client_of(make_member(books, "charlie", Role.ADMIN))
+    rooms = (f"/c/books/{room}" for room in ("", "settings/", "members/", "judge/"))
+    for page in ("/", *rooms, "/accounts/", "/nowhere/"):
         links = LINK.findall(client.get(page).text)
         assert links and [link for link in links if not link.startswith("/quorum/")] == [], page
 
@@ -68,8 +60,7 @@ def test_an_invitation_and_the_api_document_name_the_path() -> None:
     books = make_collection("books")
     charlie = make_member(books, "charlie", Role.ADMIN)
     members.invite(collection=books, role=Role.ANNOTATOR, author=charlie.user)
-    client = Client()
-    client.force_login(charlie.user)
+    client = client_of(charlie)
     assert "http://testserver/quorum/invitations/" in client.get("/c/books/members/").text
     document = client.get("/api/v1/openapi.json").json()
     assert all(path.startswith("/quorum/api/v1/") for path in document["paths"])

@@ -15,13 +15,10 @@ from corpus.url_fetch.pages import HEADERS
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("argument", ["version", "--version"])
-def test_the_command_line_says_the_version_and_starts_nothing(argument: str) -> None:
-    run = subprocess.run([sys.executable, ROOT / "manage.py", argument], capture_output=True, text=True, check=True)
-    assert (run.stdout, run.stderr) == (f"Quorum {VERSION}\n", "")
-
-
-def test_every_command_says_it_and_not_the_version_of_django(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_and_every_command_say_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for argument in ("version", "--version"):
+        run = subprocess.run([sys.executable, ROOT / "manage.py", argument], capture_output=True, text=True, check=True)
+        assert (run.stdout, run.stderr) == (f"Quorum {VERSION}\n", "")
     with pytest.raises(SystemExit):
         QuorumCommand().create_parser("manage.py", "judge").parse_args(["--version"])
     assert capsys.readouterr().out == f"Quorum {VERSION}\n"
@@ -34,11 +31,7 @@ def test_page_api_document_and_requests_say_it_too() -> None:
     assert client.get("/api/v1/openapi.json").json()["info"]["version"] == VERSION
     assert HEADERS["User-Agent"].startswith(f"Quorum/{VERSION} ")
     assert settings.VERSION == VERSION
-
-
-def test_the_client_has_the_version_of_what_it_is_made_for() -> None:
-    said = (ROOT / "client" / "quorum_client" / "version.py").read_text()
-    assert f'VERSION = "{VERSION}"' in said
+    assert f'VERSION = "{VERSION}"' in (ROOT / "client" / "quorum_client" / "version.py").read_text()
 
 
 def test_the_license_stands_beside_notices_of_what_is_brought() -> None:

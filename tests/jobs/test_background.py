@@ -75,9 +75,7 @@ def test_a_worker_that_comes_back_late_does_not_spoil_the_export_of_another(monk
 def test_an_export_says_how_far_it_is_and_that_nobody_goes_on_with_it() -> None:
     snapshot = begin()
     background.enqueue(listing.EXPORT_TASK, snapshot.pk)
-    job = leases.claim(BackgroundJob, kind=listing.EXPORT_TASK)
-    assert job is not None
-    leases.Lease(job).progress(1200, 0)
+    leases.Lease(leases.claim(BackgroundJob, kind=listing.EXPORT_TASK)).progress(1200, 0)
     (shown,) = listing.list_exports(snapshot.collection)
     assert shown.is_in_progress and shown.rows_so_far == 1200
     BackgroundJob.objects.update(attempts=leases.MOST_ATTEMPTS)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+import benchmark.tasks  # noqa: F401
 from benchmark.models import Run
 from jobs import leases, notifications, tasks
 from tests.factories import make_collection
@@ -24,8 +25,6 @@ def test_a_job_without_a_message_is_told_of_once_and_not_at_every_look(
     sent: list[str] = []
     notifications.redis_client().delete(notifications.redis_key("told", "benchmark.make_run"))
     monkeypatch.setattr(tasks, "notify", lambda task, **_queue: sent.append(task))
-    import benchmark.tasks  # noqa: F401
-
     monkeypatch.setattr(tasks, "CHORES", [])
     monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
     tasks.look_for_jobs(["gpu"])
@@ -38,9 +37,9 @@ def test_a_job_without_a_message_is_told_of_once_and_not_at_every_look(
 
 def test_a_chore_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
-    monkeypatch.setattr(tasks, "CHORES", [("", lambda: 1 / 0), ("", lambda: done.append(1))])
-    monkeypatch.setattr(tasks, "KINDS", [])
-    monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
+    chores = [("", lambda: 1 / 0), ("", lambda: done.append(1))]
+    for name, value in (("CHORES", chores), ("KINDS", []), ("close_old_connections", lambda: None)):
+        monkeypatch.setattr(tasks, name, value)
     tasks.look_for_jobs(["judge"])
     assert done == [1]
 
@@ -49,8 +48,7 @@ def test_a_job_that_got_further_is_given_back_without_its_earlier_claims(run: Ru
     Run.objects.update(attempts=3)
     job = leases.claim(Run)
     assert job is not None and job.attempts == 4
-    lease = leases.Lease(job)
-    lease.progress(1, 2)
+    leases.Lease(job).progress(1, 2)
     leases.give_back(job)
     run.refresh_from_db()
     assert run.attempts == 0

@@ -31,6 +31,8 @@ def test_a_share_has_its_exact_interval_and_nothing_has_none() -> None:
     assert share["value"] == 0.95
     assert (share["low"], share["high"]) == pytest.approx((beta.ppf(0.025, 19, 2), beta.ppf(0.975, 20, 1)))
     assert exact_share(0, 0)["value"] is None
+    same, other = ([0.8, 0.1, 0.3], [0.8, 0.4, 0.3])
+    assert page.same_order([0.9, 0.5, 0.7], same) and not page.same_order([0.9, 0.5, 0.7], other)
 
 
 def test_the_sample_the_pool_and_the_hidden_grades_follow_from_the_seed() -> None:
@@ -67,8 +69,3 @@ def test_scripted_judges_answer_prompts_of_the_product() -> None:
         assert answers[:20] == [ask(address, COPY, *pair) for pair in list(pairs)[:20]]
     right = sum((answer == "yes") == bool(grade) for answer, grade in zip(answers, pairs.values(), strict=True))
     assert 165 <= right <= 195
-
-
-def test_orders_are_the_same_or_not() -> None:
-    assert page.same_order([0.9, 0.5, 0.7], [0.8, 0.1, 0.3])
-    assert not page.same_order([0.9, 0.5, 0.7], [0.8, 0.4, 0.3])

@@ -31,19 +31,12 @@ def backend(wrapper: DatabaseWrapper) -> int:
     return pid
 
 
-def end(pid: int) -> None:
-    """What a restart of PostgreSQL does to a connection; returns when it is gone."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s, 60000)", [pid])
-
-
-def test_a_living_connection_is_used_again(pooled: DatabaseWrapper) -> None:
-    assert backend(pooled) == backend(pooled)
-
-
-def test_a_connection_that_the_server_ended_is_replaced_before_anybody_meets_it(pooled: DatabaseWrapper) -> None:
+def test_a_living_connection_is_used_again_and_one_that_the_server_ended_is_replaced(pooled: DatabaseWrapper) -> None:
     first = backend(pooled)
-    end(first)
+    assert backend(pooled) == first
+    with connection.cursor() as cursor:
+        # As a restart of PostgreSQL; it returns when the process is gone.
+        cursor.execute("SELECT pg_terminate_backend(%s, 60000)", [first])
     assert backend(pooled) != first
 
 

@@ -89,12 +89,9 @@ def test_the_second_way_of_the_readme_leads_from_an_empty_folder_to_an_export(
     reader = Reader(context.new_page())
     page = reader.page
     reader.open(address)
-    for label, text in (
-        ("One-time token", token),
-        ("Username", "olga"),
-        ("Password", "a long enough secret"),
-        ("Password confirmation", "a long enough secret"),
-    ):
+    secret = "a long enough secret"
+    account = {"One-time token": token, "Username": "olga", "Password": secret, "Password confirmation": secret}
+    for label, text in account.items():
         reader.fill(label, text)
     reader.press("Create owner account")
 

@@ -1,11 +1,9 @@
 """Grades stand as a number with its words, in whatever table they are: "2 relevant", on every scale that has words."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
@@ -15,11 +13,10 @@ from corpus.models import Pair
 from tests.admin_site import judged_collection
 from tests.benchmark_scene import whole_scene
 from tests.evidence import make_assessor, make_judgment
-from tests.factories import make_member
+from tests.factories import client_of, make_member
 from tests.judged_books import make_books
 from tests.reading import flat
 from tests.site.test_permissions import World, routes
-from tests.site.test_permissions import quiet as quiet
 from tests.training.lineage.test_browser_lineage import travelled_label
 
 pytestmark = pytest.mark.django_db
@@ -31,48 +28,19 @@ COLUMNS = {
 """Headings under which a whole number is a grade, or a judge's verdict."""
 
 
-class Cells(HTMLParser):
-    """The texts of a page's table cells, by the headings above them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.headings: list[str] = []
-        self.in_head = False
-        self.place = 0
-        self.text: list[str] | None = None
-        self.found: list[tuple[str, str]] = []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        if tag == "table":
-            self.headings = []
-        elif tag in ("thead", "tbody"):
-            self.in_head = tag == "thead"
-        elif tag == "tr":
-            self.place = 0
-        elif tag in ("td", "th"):
-            self.text = []
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in ("td", "th") or self.text is None:
-            return
-        said = " ".join("".join(self.text).split())
-        if self.in_head:
-            self.headings.append(said)
-        elif self.place < len(self.headings):
-            self.found.append((self.headings[self.place], said))
-        self.place += 1
-        self.text = None
-
-    def handle_data(self, data: str) -> None:
-        if self.text is not None:
-            self.text.append(data)
+def cells_of(row: str) -> list[str]:
+    """The texts of a table row's cells."""
+    return [flat(re.sub(r"<[^>]*>", "", cell)) for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.DOTALL)]
 
 
 def grades_in(html: str) -> list[tuple[str, str]]:
     """What stands in the columns of grades and begins with a whole number: heading and text."""
-    reader = Cells()
-    reader.feed(html)
-    return [(head, said) for head, said in reader.found if head in COLUMNS and re.match(r"-?\d+(?![\d.,%])", said)]
+    pairs: list[tuple[str, str]] = []
+    for table in re.findall(r"<table[ >].*?</table>", html, re.DOTALL):
+        head, _end, body = table.partition("</thead>")
+        for row in re.findall(r"<tr[ >].*?</tr>", body, re.DOTALL):
+            pairs += zip(cells_of(head), cells_of(row), strict=False)
+    return [(head, text) for head, text in pairs if head in COLUMNS and re.match(r"-?\d+(?![\d.,%])", text)]
 
 
 def without_words(html: str) -> list[tuple[str, str]]:
@@ -80,28 +48,19 @@ def without_words(html: str) -> list[tuple[str, str]]:
     return [(head, said) for head, said in grades_in(html) if said.isdigit()]
 
 
-def signed_in(user) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.mark.parametrize(
-    ("value", "highest", "words"),
-    [
+def test_a_grade_is_its_number_and_its_words_where_the_scale_has_any() -> None:
+    for value, highest, words in (
         (0, 1, "0 not relevant"), (1, 1, "1 relevant"), (1, 3, "1 slightly relevant"), (2, 3, "2 relevant"),
         (3, 3, "3 fully relevant"), (0, 10, "0 not relevant"), (4, 10, "4"), (10, 10, "10 fully relevant"),
-    ],
-)  # fmt: skip
-def test_a_grade_is_its_number_and_its_words_where_the_scale_has_any(value: int, highest: int, words: str) -> None:
-    assert name_grade(value, highest) == words
-    assert bool(grade_label(value, highest)) == (" " in words)
+    ):  # fmt: skip
+        assert name_grade(value, highest) == words
+        assert bool(grade_label(value, highest)) == (" " in words)
 
 
 @pytest.mark.slow
 def test_no_table_of_any_page_shows_a_grade_without_words() -> None:
     world, books = World(), judged_collection()
-    client = signed_in(world.people["owner"])
+    client = world.client("owner")
     seen, wrong = set(), {}
     for route in routes(world):
         for path in dict.fromkeys([route.path, route.path.replace("/birds/", "/books/")]):
@@ -123,7 +82,7 @@ def test_lineage_and_suspected_errors_name_grades_on_the_scale_of_the_collection
     pair, model = travelled_label(books, tmp_path)
     make_judgment(pair, make_assessor(books, "qrels", "reference"), 3)
     suspects.LABEL_ERRORS.compute_now(books)
-    client = signed_in(make_member(books, "charlie", Role.ADMIN).user)
+    client = client_of(make_member(books, "charlie", Role.ADMIN))
     lineage = client.get(f"/c/books/pairs/{pair.pk}/lineage/").text
     assert "Today's label: grade 0 not relevant, from people." in flat(lineage)
     assert lineage.count("2 relevant") >= 2, "in the lists of exports and of qrels"
@@ -142,7 +101,7 @@ def test_lineage_and_suspected_errors_name_grades_on_the_scale_of_the_collection
 @pytest.mark.slow
 def test_the_benchmark_names_grades_too() -> None:
     books, charlie = whole_scene()
-    client = signed_in(charlie.user)
+    client = client_of(charlie)
     root = f"/c/{books.name}/benchmark/"
     pages = [client.get(f"{root}qrels/diff/?one=1&other=2").text]
     pages += [client.get(f"{root}runs/{run.pk}/").text for run in books.runs.all()]
@@ -151,8 +110,6 @@ def test_the_benchmark_names_grades_too() -> None:
 
 
 def test_the_search_for_grades_without_words_finds_one() -> None:
-    page = (
-        "<table><thead><tr><th>Pair</th><th>Grade</th></tr></thead><tbody><tr><th>7</th><td>2</td></tr></tbody></table>"
-    )
+    page = "<table><thead><tr><th>Pair</th><th>Grade</th></tr></thead><tr><th>7</th><td>2</td></tr></table>"
     assert without_words(page) == [("Grade", "2")]
     assert without_words(page.replace("<td>2<", "<td>2 relevant<")) == []

@@ -68,9 +68,8 @@ def follow(client: Client, *starts: str) -> tuple[dict[str, int], set[str]]:
 @pytest.mark.parametrize("role", first_quick(["admin", "annotator", "adjudicator", "owner"]))
 def test_no_link_of_an_empty_collection_leads_nowhere(role: str) -> None:
     empty = make_collection("empty")
-    user = make_user("olga", is_owner=True) if role == "owner" else make_member(empty, "alice", ROLE[role]).user
-    client = Client()
-    client.force_login(user)
+    is_owner, client = role == "owner", Client()
+    client.force_login(make_user("olga", is_owner=True) if is_owner else make_member(empty, "alice", ROLE[role]).user)
     broken, seen = follow(client, "/", "/c/empty/")
     assert broken == {}
     assert "account" in seen

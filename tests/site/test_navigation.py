@@ -33,6 +33,7 @@ def entries_for(role: Role, collection: Collection) -> list[str]:
 
 def test_each_role_has_its_entries_and_the_lab_adds_its_own() -> None:
     without, with_lab = make_collection("birds"), make_collection("stones", lab=True)
+    assert not without.lab, "new collections begin without it"
     for collection in (without, with_lab):
         assert entries_for(Role.ANNOTATOR, collection) == ["Judge", "My work", "Replies"]
     assert entries_for(Role.ADJUDICATOR, without) == ["Judge", "Adjudicate", "My work", "Replies"]
@@ -62,12 +63,9 @@ def test_pages_of_the_lab_show_their_group_as_tabs() -> None:
                 assert [row["title"] for row in shown if row["current"]] == [tab.title]
 
 
-def test_a_tab_stands_under_one_entry() -> None:
-    tabs = [tab.url for tab in chain(*(entry.tabs for entry in (*ADMIN, GEAR)), LAB_TABS)]
-    assert len(tabs) == len(set(tabs))
-
-
 def test_every_page_of_a_collection_stands_under_an_entry() -> None:
+    tabs = [tab.url for tab in chain(*(entry.tabs for entry in (*ADMIN, GEAR)), LAB_TABS)]
+    assert len(tabs) == len(set(tabs)), "each under one"
     world = World()
     scope = Scope(make_user("site-owner"), world.collection, None, Role.ADMIN)
     strays = set()
@@ -102,10 +100,7 @@ def names_of(client: Client, address: str) -> tuple[str, str]:
     page = client.get(address)
     assert page.status_code == 200, address
     text = page.content.decode()
-    heading, title = (
-        re.search(r"<h1[^>]*>(.*?)</h1>", text, re.DOTALL),
-        re.search("<title>(.*?)</title>", text, re.DOTALL),
-    )
+    heading, title = (re.search(rf"<{tag}[^>]*>(.*?)</{tag}>", text, re.DOTALL) for tag in ("h1", "title"))
     assert heading and title
     return text_of(heading[1]), text_of(title[1]).partition(" · ")[0]
 
@@ -117,12 +112,8 @@ def test_every_tab_answers_and_has_the_name_of_its_heading_and_its_title(lab: bo
     owner = make_user("olga", is_owner=True)
     client = client_of(make_member(collection, owner.username, Role.ADMIN))
     tabs: list[Tab] = [*chain(*(entry.tabs for entry in (*ADMIN, GEAR, *SITE, WORK[-1]))), LAB_TAB, *LAB_TABS]
-    wrong = {
-        tab.url: names
-        for tab in tabs
-        if {*(names := names_of(client, address_of(tab, collection)))} != {str(tab.title)}
-    }
-    assert wrong == {}
+    names = {tab.url: ({*names_of(client, address_of(tab, collection))}, {str(tab.title)}) for tab in tabs}
+    assert {url: pair for url, pair in names.items() if pair[0] != pair[1]} == {}
 
 
 def test_breadcrumbs_call_a_page_by_the_name_of_its_tab() -> None:
@@ -169,7 +160,3 @@ def test_the_owner_has_a_menu_on_the_pages_of_the_site_and_nobody_else() -> None
         assert [entry["url"] for entry in entries if entry["current"]] == [address]
         assert resolve(address).func.action in ("site", "own-site")  # type: ignore[attr-defined]
     assert not admin.get("/").context["navigation"]
-
-
-def test_new_collections_begin_without_the_lab() -> None:
-    assert not make_collection("birds").lab

@@ -24,16 +24,12 @@ def test_every_page_refuses_one_in_its_query() -> None:
     assert set(seen.values()) == {400}
 
 
-@pytest.mark.parametrize("address", ["/c/bo%00oks/", "/c/books/judge/?x=%00", "/%00", "/c/books/pairs/1%00/"])
-def test_one_in_an_address_is_no_address(address: str) -> None:
+def test_one_in_an_address_or_a_cookie_is_refused() -> None:
     client = Client(raise_request_exception=False)
     client.force_login(make_member(make_collection("books"), "alice", Role.ADMIN).user)
-    answer = client.get(address)
-    assert answer.status_code == 400 and "Bad request" in answer.content.decode()
-
-
-def test_one_in_a_cookie_is_refused_too() -> None:
-    client = Client(raise_request_exception=False)
+    for address in ("/c/bo%00oks/", "/c/books/judge/?x=%00", "/%00", "/c/books/pairs/1%00/"):
+        answer = client.get(address)
+        assert answer.status_code == 400 and "Bad request" in answer.text, address
     assert client.get("/", headers={"cookie": 'sessionid="aaaaaaaaaaaaaaaa\\000"'}).status_code == 400
 
 
@@ -47,5 +43,5 @@ def test_one_in_a_form_is_left_out_or_refused_and_never_an_error_of_ours() -> No
     (item,) = re.findall(r'name="item" value="(\d+)"', page)[:1]
     answer = client.post("/c/books/judge/draft/", {"item": item, "token": "a\0b", "comment": "x"})
     assert answer.status_code == 400
-    client = Client(raise_request_exception=False)
+    client.logout()
     assert client.post("/accounts/login/", {"login": "a\0b", "password": "\0"}).status_code in (200, 400)

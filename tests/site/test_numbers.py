@@ -3,6 +3,7 @@
 import secrets
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +48,6 @@ class NumberedKind:
     page: str = ""  # Its address below the collection's, with {} for the number.
     shown: str = ""  # The page that links to `page`.
     api: str = ""  # Its list in the API.
-    act: str = ""  # An entry of the audit log, and the detail that names the row.
-    detail: str = ""
 
 
 def make_simple(model: Any, **fields: Any) -> Callable[[Membership], Any]:
@@ -60,57 +59,45 @@ def make_keyed(model: Any, **fields: Any) -> Callable[[Membership], Any]:
     return lambda admin: make_simple(model, key=secrets.token_hex(), **fields)(admin)
 
 
-def qrels_of(collection: Collection) -> Qrels:
-    counts = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
-    about = {"kind": "original", "counts": counts}
-    return Qrels.objects.get_or_create(collection=collection, number=1, defaults=about)[0]
+def scene_of(collection: Collection) -> tuple[Run, Qrels]:
+    """The run and the version of the qrels that everything of its benchmark is about."""
+    about = {"kind": "bm25", "state": "ready", "depth": 10}
+    run, _is_new = Run.objects.get_or_create(collection=collection, name="bm25", defaults=about)
+    about = {"kind": "original", "counts": {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}}
+    return run, Qrels.objects.get_or_create(collection=collection, number=1, defaults=about)[0]
 
 
 def make_filling(admin: Membership) -> Filling:
-    about = {
-        "depth": 10,
-        "before": qrels_of(admin.collection),
-        "funnel": Funnel.begun(0, 0, 0, 0).document,
-    }
-    filling: Filling = make_simple(Filling, **about)(admin)
-    return filling
+    _run, qrels = scene_of(admin.collection)
+    return make_simple(Filling, depth=10, before=qrels, funnel=Funnel.begun(0, 0, 0, 0).document)(admin)
 
 
 def make_gate(admin: Membership) -> Gate:
-    about = {"kind": "bm25", "state": "ready", "depth": 10}
-    run, _is_new = Run.objects.get_or_create(collection=admin.collection, name="bm25", defaults=about)
-    return gate_of(run, qrels_of(admin.collection))
+    return gate_of(*scene_of(admin.collection))
 
 
 def make_report(admin: Membership) -> Report:
-    qrels = qrels_of(admin.collection)
-    about = {"before": qrels, "after": qrels, "options": {"runs": [], "k": 10, "seed": 0}}
-    report: Report = make_keyed(Report, **about)(admin)
-    return report
+    _run, qrels = scene_of(admin.collection)
+    return make_keyed(Report, before=qrels, after=qrels, options={"runs": [], "k": 10, "seed": 0})(admin)
 
 
 def make_evaluation(admin: Membership) -> AnswerEvaluation:
-    about = {"kind": "bm25", "state": "ready", "depth": 10}
-    run, _made = Run.objects.get_or_create(collection=admin.collection, name="bm25", defaults=about)
-    qrels_of(admin.collection)
+    run, _qrels = scene_of(admin.collection)
     options = {"runs": [run.pk], "generators": ["j"], "judge": "j", "k": 10, "contexts": "document", "characters": 9}
-    evaluation: AnswerEvaluation = make_keyed(AnswerEvaluation, options=options)(admin)
-    return evaluation
+    return make_keyed(AnswerEvaluation, options=options)(admin)
 
 
 def make_agent_job(admin: Membership) -> AgentJob:
     about = {"seed": 0, "per_member": 1, "queries": {str(admin.collection.pk): []}}
-    sample, _made = AgentSample.objects.get_or_create(collection=admin.collection, defaults=about)
+    sample, _is_new = AgentSample.objects.get_or_create(collection=admin.collection, defaults=about)
     options = {"protocol": "fixed", "rounds": 1, "tokens": 2048, "tokenizer": "pieces", "agents": {}, "retrievers": []}
-    job: AgentJob = make_keyed(AgentJob, kind="search", sample=sample, options=options)(admin)
-    return job
+    return make_keyed(AgentJob, kind="search", sample=sample, options=options)(admin)
 
 
 def make_judging(admin: Membership) -> ComparisonJudging:
     comparison_set = ComparisonSet.objects.create(collection=admin.collection)
     options = {"set": comparison_set.pk, "judges": ["j"], "versions": ["j@1"]}
-    judging: ComparisonJudging = make_keyed(ComparisonJudging, set=comparison_set, options=options)(admin)
-    return judging
+    return make_keyed(ComparisonJudging, set=comparison_set, options=options)(admin)
 
 
 HOOK = "https://ice.example/hook"
@@ -118,68 +105,38 @@ JUDGED = {"judge": "offline", "writer": "offline", "limit": None, "seed": 0, "de
 KINDS = (
     NumberedKind(
         Campaign, lambda admin: make_campaign(admin.collection, [], policy="human", state="running"),
-        page="campaigns/{}/ledger/", shown="campaigns/", api="campaigns", act="campaign.control", detail="campaign",
+        "campaigns/{}/ledger/", "campaigns/", "campaigns",
     ),
     NumberedKind(
         FileImport, lambda admin: FileImport.objects.create(collection=admin.collection, owner=admin.user),
-        page="import/{}/", shown="import/", api="imports", act="import.files", detail="number",
+        "import/{}/", "import/", "imports",
     ),
     NumberedKind(
         Snapshot, lambda admin: create_export(Actor("alice"), admin.collection, ExportOptions(format="csv")),
-        page="exports/{}/manifest.json", api="exports", act="export.made", detail="snapshot",
+        "exports/{}/manifest.json", api="exports",
     ),
     NumberedKind(
         Job, make_simple(Job, folder="/nowhere", options={"recipe": "prism", "base": "/nowhere", "export": "/nowhere"}),
-        page="training/jobs/{}/", shown="training/curves/1/", api="trainings", act="training.control", detail="job",
+        "training/jobs/{}/", "training/curves/1/", "trainings",
     ),
-    NumberedKind(
-        Filling, make_filling,
-        page="benchmark/hole-filling/{}/", shown="benchmark/hole-filling/", api="hole-fillings", act="filling.ended",
-        detail="filling",
-    ),
-    NumberedKind(
-        Gate, make_gate, page="benchmark/gate/{}/", shown="benchmark/gate/", act="gate.decided", detail="gate",
-    ),
-    NumberedKind(
-        Report, make_report, page="benchmark/report/{}/", api="reports", act="report.asked", detail="report",
-    ),
-    NumberedKind(
-        AnswerEvaluation, make_evaluation,
-        page="benchmark/answers/{}/", shown="benchmark/answers/", act="answers.control",
-        detail="evaluation",
-    ),
-    NumberedKind(
-        AgentJob, make_agent_job,
-        page="benchmark/agents/{}/traces/", shown="benchmark/agents/", act="agents.control", detail="job",
-    ),
-    NumberedKind(
-        Synthesis, make_keyed(Synthesis, options=JUDGED),
-        page="benchmark/synthesis/{}/", shown="benchmark/synthesis/", act="synthesis.control",
-        detail="synthesis",
-    ),
-    NumberedKind(
-        WebSearch, make_keyed(WebSearch, options=JUDGED),
-        page="import/web/{}/", shown="import/web/", act="import.web", detail="number",
-    ),
-    NumberedKind(
-        ComparisonJudging, make_judging,
-        page="comparisons/judges/{}/", shown="comparisons/1/", act="comparisons.judges", detail="number",
-    ),
-    NumberedKind(
-        LearningCurve, make_simple(LearningCurve, recipe="prism"),
-        page="training/curves/{}/", shown="training/curves/", act="training.started", detail="curve",
-    ),
-    NumberedKind(Study, make_simple(Study), act="study.ended", detail="study"),
-    NumberedKind(
-        GoldSet, make_simple(GoldSet), page="gold/{}/", shown="gold/", act="gold.ended", detail="gold"
-    ),
+    NumberedKind(Filling, make_filling, "benchmark/hole-filling/{}/", "benchmark/hole-filling/", "hole-fillings"),
+    NumberedKind(Gate, make_gate, "benchmark/gate/{}/", "benchmark/gate/"),
+    NumberedKind(Report, make_report, "benchmark/report/{}/", api="reports"),
+    NumberedKind(AnswerEvaluation, make_evaluation, "benchmark/answers/{}/", "benchmark/answers/"),
+    NumberedKind(AgentJob, make_agent_job, "benchmark/agents/{}/traces/", "benchmark/agents/"),
+    NumberedKind(Synthesis, make_keyed(Synthesis, options=JUDGED), "benchmark/synthesis/{}/", "benchmark/synthesis/"),
+    NumberedKind(WebSearch, make_keyed(WebSearch, options=JUDGED), "import/web/{}/", "import/web/"),
+    NumberedKind(ComparisonJudging, make_judging, "comparisons/judges/{}/", "comparisons/1/"),
+    NumberedKind(LearningCurve, make_simple(LearningCurve, recipe="prism"), "training/curves/{}/", "training/curves/"),
+    NumberedKind(Study, make_simple(Study)),
+    NumberedKind(GoldSet, make_simple(GoldSet), "gold/{}/", "gold/"),
     NumberedKind(
         BulkAct, lambda admin: make_simple(BulkAct, kind="send", state="done", pairs=[], made_by=admin.user)(admin),
-        page="pairs/actions/{}/", shown="pairs/actions/", api="pair-acts", act="pairs.sent", detail="bulk",
+        "pairs/actions/{}/", "pairs/actions/", "pair-acts",
     ),
     NumberedKind(
         Webhook, lambda admin: make_simple(Webhook, url=HOOK, events=["export.ready"], made_by=admin.user)(admin),
-        page="webhooks/{}/", shown="webhooks/", api="webhooks", act="webhook.changed", detail="webhook",
+        "webhooks/{}/", "webhooks/", "webhooks",
     ),
 )  # fmt: skip
 
@@ -232,59 +189,51 @@ def test_each_collection_counts_its_own(admins: tuple[Membership, Membership]) -
 
 
 def test_the_pages_of_a_second_collection_speak_of_its_first(admins: tuple[Membership, Membership]) -> None:
-    client = Client()
-    client.force_login(admins[1].user)
-    page = client.get("/c/stones/campaigns/").content.decode()
+    client = client_of(admins[1])
+    page = client.get("/c/stones/campaigns/").text
     assert 'id="campaign-1"' in page and "campaign-2" not in page
     assert client.post("/c/stones/campaigns/1/pause/")["Location"] == "/c/stones/campaigns/#campaign-1"
     assert Campaign.objects.get(collection__name="stones").state == "paused"
     assert Campaign.objects.filter(collection__name="birds", state="paused").count() == 0
-    assert "<h1>Ledger of campaign 1" in client.get("/c/stones/campaigns/1/ledger/").content.decode()
+    assert "<h1>Ledger of campaign 1" in client.get("/c/stones/campaigns/1/ledger/").text
     csv = client.get("/c/stones/campaigns/1/ledger.csv")
     assert 'filename="stones-campaign-1-ledger.csv"' in csv["Content-Disposition"]
     assert client.get("/c/stones/pairs/?campaign=1&state=open").status_code == 200
-    assert 'href="/c/stones/import/1/"' in client.get("/c/stones/import/").content.decode()
-    assert "<span>1</span>" in client.get("/c/stones/import/1/").content.decode()
+    assert 'href="/c/stones/import/1/"' in client.get("/c/stones/import/").text
+    assert "<span>1</span>" in client.get("/c/stones/import/1/").text
     assert bring(client, "stones", {"docs.csv": "doc_id,text\nd1,a\n"}).number == 2
-    log = client.get("/c/stones/audit-log/").content.decode()
+    log = client.get("/c/stones/audit-log/").text
     assert 'href="/c/stones/campaigns/#campaign-1">Campaign 1</a>' in log and "Export 1</a>" in log
 
 
 def test_every_kind_is_shown_and_found_by_its_number(admins: tuple[Membership, Membership]) -> None:
-    client = Client()
-    client.force_login(admins[1].user)
-    assert 'id="study-1-h"' in client.get("/c/stones/debate-effect/").content.decode()
+    client = client_of(admins[1])
+    assert 'id="study-1-h"' in client.get("/c/stones/debate-effect/").text
     for kind in KINDS:
         if not kind.page:
             continue
         address = f"/c/stones/{kind.page.format(1)}"
         assert client.get(address).status_code == 200, address
-        assert not kind.shown or f'"{address}' in client.get(f"/c/stones/{kind.shown}").content.decode(), kind.shown
+        assert not kind.shown or f'"{address}' in client.get(f"/c/stones/{kind.shown}").text, kind.shown
         assert client.get(f"/c/stones/{kind.page.format(2)}").status_code == 404, address
         assert client.get(f"/c/birds/{kind.page.format(2)}").status_code == 404, address
-    for act, detail, told in (
-        ("training.control", "job", 'href="/c/stones/training/jobs/1/">Training job 1</a>'),
-        ("agents.control", "job", 'href="/c/stones/benchmark/agents/">Agent job 1</a>'),
-        ("synthesis.control", "synthesis", 'href="/c/stones/benchmark/synthesis/1/">Synthesis 1</a>'),
-        ("answers.control", "evaluation", 'href="/c/stones/benchmark/answers/1/">Evaluation 1</a>'),
+    for act, detail, link in (
+        ("training.control", "job", 'training/jobs/1/">Training job 1</a>'),
+        ("agents.control", "job", 'benchmark/agents/">Agent job 1</a>'),
+        ("synthesis.control", "synthesis", 'benchmark/synthesis/1/">Synthesis 1</a>'),
+        ("answers.control", "evaluation", 'benchmark/answers/1/">Evaluation 1</a>'),
     ):
-        details: dict[str, Any] = {detail: 1, "what": "cancel"}
-        record(admins[1].user, act, admins[1].collection, **details)
-        assert told in client.get("/c/stones/audit-log/").content.decode(), act
+        record(admins[1].user, act, admins[1].collection, **{detail: 1, "what": "cancel"})
+        assert f'href="/c/stones/{link}' in client.get("/c/stones/audit-log/").text, act
 
 
 def test_a_number_of_another_collection_is_not_found(admins: tuple[Membership, Membership]) -> None:
-    client = Client()
-    client.force_login(admins[1].user)
+    client = client_of(admins[1])
     for path in ("pairs/?campaign=2", "?campaign=2"):
         assert client.get(f"/c/stones/{path}").status_code == 404, path
         assert client.get(f"/c/birds/{path}").status_code == 404, path
-    for path in (
-        "campaigns/2/cancel/",
-        "import/2/cancel/",
-        "training/jobs/2/cancel/",
-        "audits/2/to-people/?route=r1.m5.y",
-    ):
+    cancels = (f"{room}/2/cancel/" for room in ("campaigns", "import", "training/jobs"))
+    for path in (*cancels, "audits/2/to-people/?route=r1.m5.y"):
         assert client.post(f"/c/stones/{path}").status_code == 404, path
     assert not Campaign.objects.filter(state="cancelled").exists()
 
@@ -299,8 +248,8 @@ def test_commands_take_and_print_the_number(admins: tuple[Membership, Membership
 
 
 def test_the_api_lists_and_finds_by_the_number(client: Client, admins: tuple[Membership, Membership]) -> None:
-    tokens = {admin.collection.name: make_token(admin.user, None, name="t", scopes=("read",), days=1)[1]
-              for admin in admins}  # fmt: skip
+    about = {"name": "t", "scopes": ("read",), "days": 1}
+    tokens = {admin.collection.name: make_token(admin.user, None, **about)[1] for admin in admins}
 
     def read(collection: str, path: str, of: str = "") -> Any:
         headers = {"Authorization": f"Bearer {tokens[of or collection]}"}
@@ -345,11 +294,8 @@ def test_rows_that_are_made_at_once_get_numbers_of_their_own() -> None:
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=make, args=[place]) for place in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(make, range(6)))
     assert codes == [201, 201, 201]
     assert sorted(Snapshot.objects.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
     for kind in KINDS:

@@ -1,17 +1,18 @@
 """What an annotator must not know is nowhere in the source of their pages: every reason, arm and step (check 5)."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Assignment
+from annotation.models import Assignment, Role
 from corpus.models import Item, Judgment, Label, Pair, Target
 from judges.models import Attempt, Campaign
 from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
-from tests.factories import make_collection, make_item, make_member, make_pair, make_query
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign
 from tests.reading import holds
 
@@ -36,20 +37,15 @@ DEBATE = ["turn-words", 'id="debate"', "<mark", "quote-F1"]
 BLIND_REASONS = ["audit"]
 ARMS = ["", *Item.Arm.values]
 ALIKE = ["conflict", "split", "unparsed", "refused", "error", "stopped", "policy", "uncertain"]
-"""Escalated for one reason or another: looked at by the slow tests, like `disagreement` by the quick ones."""
-GRADED = [
-    pytest.param(reason.value, marks=pytest.mark.weekly if reason in ALIKE else ())
-    for reason in Item.Reason
-    if reason != Item.Reason.EVIDENCE
-]
-IN_ARMS = [
-    pytest.param(
-        reason, arm, marks=() if reason == "disagreement" or (not arm and reason not in ALIKE) else pytest.mark.weekly
-    )
-    for reason in Item.Reason.values
-    for arm in ARMS
-    if reason != Item.Reason.EVIDENCE
-]
+"""Escalated for one reason or another: looked at by the weekly tests, like `disagreement` by the quick ones."""
+
+
+def staged(reason: str, arm: str) -> Any:
+    is_quick = reason == "disagreement" or (not arm and reason not in ALIKE)
+    return pytest.param(reason, arm, marks=() if is_quick else pytest.mark.weekly)
+
+
+IN_ARMS = [staged(reason, arm) for reason in Item.Reason.values for arm in ARMS if reason != Item.Reason.EVIDENCE]
 
 
 @pytest.fixture(autouse=True)
@@ -75,9 +71,7 @@ def alice(books):
 
 @pytest.fixture
 def client(alice):
-    client = Client()
-    client.force_login(alice.user)
-    return client
+    return client_of(alice)
 
 
 def make_secrets(books, item: Item, *, words: str = "turn-words") -> None:
@@ -88,17 +82,9 @@ def make_secrets(books, item: Item, *, words: str = "turn-words") -> None:
     campaign.panel = "campaign-panel"
     campaign.save()
     for side, name, verdict in (("for", "debater-a", 1), ("against", "debater-b", 0)):
-        quotes = [{"text": "A mapping object", "start": 0, "end": 16}]
-        make_attempt(
-            campaign,
-            pair,
-            make_judge(name, version=item.pk + 100),
-            verdict,
-            role=side,
-            round=1,
-            reason=words,
-            quotes=quotes,
-        )
+        judge = make_judge(name, version=item.pk + 100)
+        told = {"reason": words, "quotes": [{"text": "A mapping object", "start": 0, "end": 16}]}
+        make_attempt(campaign, pair, judge, verdict, role=side, round=1, **told)
     make_attempt(campaign, pair, make_judge("voter-name", version=item.pk + 100), 1, reason="vote-reason")
     Label.objects.create(pair=pair, grade=GRADES["label"], origin="origin-word")
     make_judgment(pair, make_assessor(books, "gold-keeper", "reference"), GRADES["gold"], comment="gold-remark")
@@ -106,27 +92,20 @@ def make_secrets(books, item: Item, *, words: str = "turn-words") -> None:
     for step in ("first", "final"):
         grade = GRADES["first" if step == "first" else "other"]
         make_judgment(pair, other, grade, item=item, step=step, comment="bystander-remark")
-    make_judgment(
-        pair, make_assessor(books, "senior"), GRADES["senior"], item=item, step="adjudication", comment="senior-remark"
-    )
+    senior = {"item": item, "step": "adjudication", "comment": "senior-remark"}
+    make_judgment(pair, make_assessor(books, "senior"), GRADES["senior"], **senior)
     bystander = make_member(books, f"bystander-{item.pk}")
     kept = {"lease_until": timezone.now(), "ended_at": timezone.now(), "flag_note": "flag-remark"}
     Assignment.objects.create(item=item, membership=bystander, state="done", flagged=True, **kept)
 
 
-def lend(item: Item, member) -> Assignment:
-    until = timezone.now() + timedelta(minutes=10)
-    return Assignment.objects.create(item=item, membership=member, lease_until=until)
-
-
 def make(books, alice, reason: str, arm: str) -> Item:
     state = "standing" if reason in ("check", "qualification") else "open"
     shown_as = "disagreement" if reason in ("check", "qualification", "repeat", "study") else ""
-    item = make_item(
-        make_pair(books), reason=reason, arm=arm, state=state, shown_as=shown_as, overlap=3, taken=2, done=1
-    )
+    about = {"reason": reason, "arm": arm, "state": state, "shown_as": shown_as}
+    item = make_item(make_pair(books), overlap=3, taken=2, done=1, **about)
     make_secrets(books, item)
-    lend(item, alice)
+    Assignment.objects.create(item=item, membership=alice, lease_until=timezone.now() + timedelta(minutes=10))
     return item
 
 
@@ -173,6 +152,8 @@ def test_no_label_vote_gold_or_name_in_any_arm_and_no_debate_before_its_time(boo
     seen = Seen(client)
     page = seen.desk()
     assert item.pair.document.text in page or "<mark" in page
+    # Why it came would say what the machines made of it: that they disagreed, or that they agreed (an audit).
+    assert arm != "hidden" or "Judge from the text alone; no debate is shown." in page
     shown = [word for word in DEBATE if word in page]
     assert shown == ([] if blind or waits else DEBATE)
     seen.post("submit", item=item.pk, token="stale", grade=1)
@@ -190,39 +171,18 @@ def test_no_label_vote_gold_or_name_in_any_arm_and_no_debate_before_its_time(boo
     seen.desk()
     seen.post("skip", item=item.pk, token=token_of(item, alice), reason="other")
     seen.around(item)
-    assert seen.found(SECRETS) == []
-    assert seen.found(REASON_WORDS) == []
-    if blind:
-        assert seen.found(DEBATE) == []
-
-
-@pytest.mark.parametrize("reason", GRADED)
-def test_in_a_blind_arm_the_words_are_the_same_whatever_the_reason(books, alice, client, reason):
-    """Why it came would say what the machines made of it: that they disagreed, or that they agreed (an audit)."""
-    item = make(books, alice, reason, "hidden")
-    page = Seen(client).desk()
-    assert "Judge from the text alone; no debate is shown." in page
-    assert item.pk
+    assert seen.found([*SECRETS, *REASON_WORDS, *(DEBATE if blind else ())]) == []
 
 
 def test_a_pair_that_asks_for_texts_shows_no_vote_gold_or_name_of_a_person(books, alice, client):
     """That it is relevant is its reason; who wrote the draft is said on purpose (it is a model)."""
     item = make(books, alice, "evidence", "")
-    Target.objects.create(
-        pair=item.pair,
-        version=1,
-        kind="judge",
-        writer="writer-model",
-        contribution="c",
-        evidence="e",
-        good=False,
-        item=item,
-    )
+    about = {"version": 1, "kind": "judge", "writer": "writer-model", "contribution": "c", "evidence": "e"}
+    Target.objects.create(pair=item.pair, item=item, good=False, **about)
     seen = Seen(client)
     seen.desk()
     seen.around(item)
-    assert seen.found(SECRETS) == []
-    assert seen.found(DEBATE) == []
+    assert seen.found([*SECRETS, *DEBATE]) == []
 
 
 def test_a_page_of_a_whole_query_keeps_each_pair_in_its_arm(books, alice, client):
@@ -246,19 +206,14 @@ def test_a_page_of_a_whole_query_keeps_each_pair_in_its_arm(books, alice, client
     assert Judgment.objects.filter(assessor=alice.assessor, step="final").count() == 3
     for item in items.values():
         seen.around(item)
-    assert seen.found(SECRETS) == []
-    assert seen.found(REASON_WORDS) == []
-    assert seen.found(["turn-words-hidden"]) == []
+    assert seen.found([*SECRETS, *REASON_WORDS, "turn-words-hidden"]) == []
 
 
 def test_the_words_that_are_looked_for_are_really_there_for_others(books, alice):
     """What is not found above is in the database, and admins see it: the search can fail."""
-    from annotation.models import Role
-
     item = make(books, alice, "disagreement", "")
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    page = client.get(f"/c/books/pairs/{item.pair_id}/").content.decode()
+    charlie = client_of(make_member(books, "charlie", Role.ADMIN))
+    page = charlie.get(f"/c/books/pairs/{item.pair_id}/").text
     seen = {word for word in SECRETS if holds(page, word)}
     assert {"debater-a", "voter-name", "bystander", "bystander-remark", "origin-word", "gold-keeper"} <= seen
     assert Attempt.objects.filter(reason="vote-reason").exists()

@@ -21,7 +21,7 @@ from actions.errors import BadInput, BadOption, OptionWouldHelp
 from actions.options import flags_of, show_refusal
 from api.problems import refuse, refuse_option
 from tests.called import call
-from tests.site.test_permissions import World, quiet, routes  # noqa: F401
+from tests.site.test_permissions import World, html_pages
 
 # What a page means as code, or does not show at all.
 CODE = re.compile(r"<(script|style|pre|code|svg|textarea|kbd)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.S)
@@ -103,14 +103,11 @@ def is_plain(text: str) -> bool:
     return not FLAG.search(text) and class_names().isdisjoint(re.findall(r"\w+", text))
 
 
-def test_no_written_sentence_names_a_flag_or_a_class() -> None:
+def test_a_written_sentence_names_no_flag_or_class_and_begins_with_a_capital_letter_a_value_or_a_key() -> None:
     assert len(written_errors()) > 800, "the walk finds them"
     assert [(place, text) for place, text in written_errors() if not is_plain(text)] == []
-
-
-def test_every_written_sentence_begins_with_a_capital_letter_a_value_or_a_key() -> None:
     words = [(place, text.split()[0], text) for place, text in written_errors() if text[:1].islower()]
-    assert [one for one in words if one[1].isalpha() and one[1] not in KEYS and " " in one[2]] == []
+    assert [row for row in words if row[1].isalpha() and row[1] not in KEYS and " " in row[2]] == []
 
 
 def test_no_translated_text_but_a_commands_names_a_flag() -> None:
@@ -145,29 +142,20 @@ def test_three_doors_show_each_sentence_as_it_is_with_their_own_name_of_the_opti
         assert line == flag + text and is_plain(line.removeprefix(flag)), place
 
 
-def test_a_command_names_an_option_that_would_help_last() -> None:
+@pytest.mark.django_db
+def test_a_command_says_the_sentence_of_the_page_and_names_an_option_that_would_help_last() -> None:
     error = OptionWouldHelp("skip_unknown", "a.csv, line 2: no such query")
     assert flags_of(error) == "a.csv, line 2: no such query (--skip-unknown)"
     assert flags_of(error, flags=["--update"]) == "a.csv, line 2: no such query (skip_unknown)"
-
-
-@pytest.mark.django_db
-def test_a_command_says_the_sentence_of_the_page() -> None:
     done = call("status", "nowhere")
     assert done.code == 2 and done.err.startswith("There is no collection")
 
 
 @pytest.mark.django_db
 def test_no_page_of_an_admin_shows_a_flag_or_a_backtick() -> None:
-    world = World()
-    client, wrong = world.client("owner"), []
-    for route in routes(world):
-        if route.action == "public":
-            client = world.client("owner")  # some of these end a session
-        answer = client.get(route.path)
-        if answer.streaming or not answer["Content-Type"].startswith("text/html"):
-            continue
-        if shown := FLAG.search(CODE.sub(" ", answer.text)):
-            text = CODE.sub(" ", answer.text)
-            wrong.append((route.path, " ".join(text[max(0, shown.start() - 60) : shown.end() + 40].split())))
+    wrong = []
+    for path, html in html_pages(World(), "owner"):
+        text = CODE.sub(" ", html)
+        if shown := FLAG.search(text):
+            wrong.append((path, " ".join(text[max(0, shown.start() - 60) : shown.end() + 40].split())))
     assert wrong == []

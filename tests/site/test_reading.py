@@ -11,7 +11,7 @@ from django.test import Client
 
 from api.tokens import make_token
 from tests.api.test_api_permissions import doors
-from tests.site.test_permissions import WHO, World, quiet, routes  # noqa: F401
+from tests.site.test_permissions import WHO, World, routes
 from tests.stages import first_quick
 
 pytestmark = pytest.mark.django_db
@@ -32,11 +32,6 @@ def written() -> Counter[str]:
     with connection.cursor() as cursor:
         cursor.execute(WRITTEN)
         return Counter({name: rows for name, rows in cursor.fetchall() if name not in OWN_ROWS})
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
 
 
 @pytest.mark.parametrize("who", first_quick(["admin", *(name for name in WHO if name != "admin")]))

@@ -4,13 +4,13 @@ import re
 
 import psycopg
 import pytest
-from django.test import Client
 
 from annotation.models import Assignment, Role
 from corpus.labels import rebuild_labels
 from corpus.models import Collection, Item, Judgment, Label
 from judges.models import Tally
-from tests.factories import make_collection, make_member
+from tests.evidence import make_judgment
+from tests.factories import client_of, make_collection, make_member
 from tests.judging_scene import make_scene
 from tests.site.test_permissions import World, routes
 from tests.stages import first_quick
@@ -44,18 +44,16 @@ def test_no_page_costs_more_than_twenty_statements(who: str, statements: list[st
     world = World()
     client = world.client(who)
     client.get("/")
-    dear, opened = {}, 0
+    costs = {}
     for route in routes(world):
         if route.name in OTHER_FILES:
             continue
         statements.clear()
         response = client.get(route.path)
         if response.status_code == 200:
-            opened += 1
-            if len(statements) > MOST:
-                dear[route.path] = (len(statements), list(statements))
-    assert opened > {"annotator": 8, "adjudicator": 12, "owner": 40}[who]
-    assert {path: count for path, (count, _) in dear.items()} == {}
+            costs[route.path] = len(statements)
+    assert len(costs) > {"annotator": 8, "adjudicator": 12, "owner": 40}[who]
+    assert {path: cost for path, cost in costs.items() if cost > MOST} == {}
 
 
 def make_conflicts(collection: Collection, count: int) -> None:
@@ -63,20 +61,16 @@ def make_conflicts(collection: Collection, count: int) -> None:
     people = [(make_member(collection, "alice"), 1), (make_member(collection, "bob"), 0)]
     for item in make_scene(collection, count, overlap=2):
         for member, grade in people:
-            judgment = Judgment.objects.create(
-                pair=item.pair, item=item, assessor=member.assessor, step="final", grade=grade
-            )
-            Assignment.objects.create(
-                item=item, membership=member, state="done", lease_until="2030-01-01T00:00Z", judgment=judgment
-            )
+            judgment = make_judgment(item.pair, member.assessor, grade, item=item, step="final")
+            about = {"state": "done", "lease_until": "2030-01-01T00:00Z", "judgment": judgment}
+            Assignment.objects.create(item=item, membership=member, **about)
     Item.objects.update(state="conflict", taken=2, done=2)
 
 
 def test_a_decision_of_an_adjudicator_costs_seven_statements_and_brings_the_next(statements: list[str]) -> None:
     collection = make_collection("books")
     make_conflicts(collection, 5)
-    client = Client()
-    client.force_login(make_member(collection, "carol", Role.ADJUDICATOR).user)
+    client = client_of(make_member(collection, "carol", Role.ADJUDICATOR))
     page = client.get("/c/books/adjudicate/").content.decode()
     costs = []
     for left in (4, 3, 2, 1):
@@ -89,8 +83,7 @@ def test_a_decision_of_an_adjudicator_costs_seven_statements_and_brings_the_next
         assert response.status_code == 200 and f"<strong>{left}</strong>" in page
         decision = Judgment.objects.get(item=item, step="adjudication")
         assert (decision.grade, decision.milliseconds, decision.idle_milliseconds) == (1, 5000, 1000)
-    # Membership; the conflict locked; settled; the audit log; the next conflict; its texts; what
-    # was said about it.
+    # Membership; the conflict locked; settled; the audit log; the next conflict; its texts; what was said about it.
     assert max(costs[1:]) == 7, statements
     assert list(Label.objects.values_list("grade", "origin")) == [(1, "adjudicator")] * 4
     assert rebuild_labels(collection) == 0

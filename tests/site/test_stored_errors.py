@@ -24,7 +24,6 @@ from tests.factories import make_collection, make_member
         ),
         ("taken up 5 times without getting further: Killed", "尝试了 5 次都没有进展：Killed"),
         ("ValueError: not a number", None),
-        ("no documents for these pairs", None),
         ("a, b", None),
         ("", None),
     ],

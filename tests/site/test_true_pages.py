@@ -8,15 +8,18 @@ from django.conf import settings
 from django.test import Client
 
 from annotation.data.statistics import statistics_of
-from annotation.models import Role
+from annotation.models import Assignment, Role
 from annotation.work.adjudication.conflicts import why_conflict
+from benchmark.models import Qrels
 from corpus.models import Assessor, Collection, Judgment, Label, Pair, Query
 from corpus.models.aspects import Aspect
 from judges.models import Campaign, Tally, Work
+from tests.admin_site import _ended
 from tests.benchmark_scene import collection_of_books, runs_of
 from tests.evidence import make_campaign, make_judge, make_judgment, make_label
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.factories import client_of, make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.reading import flat
+from tests.training_sets import write_set
 from training.jobs import pages as training_pages
 
 pytestmark = pytest.mark.django_db
@@ -28,9 +31,7 @@ def books() -> Collection:
 
 
 def signed_in(collection: Collection, name: str = "charlie", role: int = Role.ADMIN) -> Client:
-    client = Client()
-    client.force_login(make_member(collection, name, role).user)
-    return client
+    return client_of(make_member(collection, name, role))
 
 
 def end(campaign: Campaign, state: str, agreed: int | None = None) -> None:
@@ -114,16 +115,10 @@ def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_
         end(campaign, "labelled" if place < 25 else "escalated", agreed=agreed)
     steps = [(step["words"], step["pairs"]) for step in statistics_of(books)["funnel"]]
     assert steps[1:7] == [
-        ("judged", 30),
-        ("rejected by the filter", 10),
-        ("kept by the filter", 20),
-        ("agreed in round 1", 11),
-        ("undecided after round 1", 9),
-        ("agreed in round 2", 4),
-    ]
-    page = signed_in(books).get("/c/books/").text
-    assert "rejected by the filter" in page
-    assert re.search(r"debate did not agree.*?</?t", page, re.DOTALL)
+        ("judged", 30), ("rejected by the filter", 10), ("kept by the filter", 20), ("agreed in round 1", 11),
+        ("undecided after round 1", 9), ("agreed in round 2", 4),
+    ]  # fmt: skip
+    assert "rejected by the filter" in signed_in(books).get("/c/books/").text
 
 
 def test_pairs_that_failed_or_wait_for_people_are_not_said_to_have_a_label(books: Collection) -> None:
@@ -168,17 +163,14 @@ def test_a_training_set_cannot_be_chosen_while_no_pair_has_a_label(books: Collec
 def test_evidence_cannot_be_generated_for_no_pair(books: Collection) -> None:
     admin = signed_in(books)
     page = admin.get("/c/books/campaigns/").text
-    assert re.search(
-        r'<button[^>]*\s+disabled\s+aria-describedby="write-why"\s*>\s*Generate evidence\s*</button>', page
-    )
+    assert re.search(r'<button[^>]*\s+disabled\s+aria-describedby="write-why"\s*>\s*Generate', page)
     assert 'id="write-why"' in page
     pair = make_pair(books)
     Label.objects.create(pair=pair, grade=1, origin="debate")
     page = admin.get("/c/books/campaigns/").text
     assert "for 1 pair</button>" in page and 'id="write-why"' not in page
     make_item(pair, "evidence")
-    page = admin.get("/c/books/campaigns/").text
-    assert "Every relevant pair already has evidence or waits for a person." in page
+    assert 'id="write-why"' in admin.get("/c/books/campaigns/").text
 
 
 def write_extra(state: str) -> None:
@@ -187,8 +179,6 @@ def write_extra(state: str) -> None:
 
 
 def test_training_without_the_extra_cannot_be_started(books: Collection, settings, tmp_path, monkeypatch) -> None:
-    from tests.training_sets import write_set
-
     settings.VAR = tmp_path
     rows = write_set(tmp_path / "exports" / "books" / "one")
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [])
@@ -206,12 +196,6 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
     assert "disabled" in admin.get("/c/books/training/").text
 
 
-def test_a_set_exported_by_command_is_not_denied(books: Collection, settings, tmp_path) -> None:
-    settings.VAR = tmp_path
-    page = signed_in(books).get("/c/books/training/").text
-    assert "None has been created on the exports page yet" in page and "of this collection yet" not in page
-
-
 def test_two_versions_are_not_said_to_be_missing() -> None:
     books = collection_of_books()
     runs_of(books)
@@ -221,40 +205,22 @@ def test_two_versions_are_not_said_to_be_missing() -> None:
     Label.objects.create(pair=pair, grade=1, origin="debate")
     for what in ("original", "labels"):
         admin.post("/c/books/benchmark/qrels/", {"what": what})
-    from benchmark.models import Qrels
-
     assert Qrels.objects.filter(collection=books).count() >= 2
     page = admin.get("/c/books/benchmark/report/").text
     assert "needs two versions" not in page
     assert "Report available" in page
 
 
-def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(books: Collection) -> None:
-    admin = signed_in(books)
-    page = admin.post("/accounts/password/change/", {"oldpassword": "", "password1": "a", "password2": "b"}).text
-    assert "Your input is kept" not in page
-    assert "Enter passwords and choose files again." in page
-
-
-@pytest.mark.parametrize(
-    ("said", "why"),
-    [
+def test_a_conflict_has_its_own_reason_also_in_a_blind_audit(books: Collection) -> None:
+    for said, why in (
         ([(0, False), (1, False)], "Annotators gave different grades."),
         ([(1, False), (None, True)], "An annotator flagged this pair."),
         ([(None, False)], "Everyone assigned to this pair skipped it."),
         ([], ""),
-    ],
-)
-def test_a_conflict_has_the_reason_of_the_conflict(said: list[tuple[int | None, bool]], why: str) -> None:
-    assert why_conflict([{"grade": grade, "flagged": flagged} for grade, flagged in said]) == why
-
-
-def test_the_conflict_of_a_blind_audit_does_not_say_that_it_came_for_want_of_a_debate(books: Collection) -> None:
+    ):
+        assert why_conflict([{"grade": grade, "flagged": flagged} for grade, flagged in said]) == why
     pair = make_pair(books)
     item = make_item(pair, "audit", state="conflict", overlap=2, taken=2, done=2)
-    from annotation.models import Assignment
-    from tests.admin_site import _ended
-
     for name, grade in (("alice", 0), ("bob", 1)):
         member = make_member(books, name)
         judgment = make_judgment(pair, member.assessor, grade, item=item)

@@ -7,22 +7,8 @@ WORD = re.compile(r"[A-Za-z][a-z]{2,}")
 SPOKEN = ("aria-label", "title", "placeholder", "alt", "data-label", "data-said", "aria-description")
 """Attributes that are read out or shown."""
 NOT_OURS = {"code", "pre", "kbd", "script", "style", "textarea", "samp"}
-VOID = {
-    "input",
-    "br",
-    "img",
-    "meta",
-    "link",
-    "hr",
-    "col",
-    "source",
-    "path",
-    "circle",
-    "rect",
-    "line",
-    "polyline",
-    "wbr",
-}
+_VOID = "input br img meta link hr col source path circle rect line polyline wbr"
+VOID = frozenset(_VOID.split())
 
 
 class _Reader(HTMLParser):
@@ -38,12 +24,8 @@ class _Reader(HTMLParser):
         values = dict(attrs)
         lang = values.get("lang")
         foreign = self.open[-1] if lang is None else not lang.lower().startswith(self.language)
-        foreign = (
-            foreign
-            or tag in NOT_OURS
-            or "mono" in (values.get("class") or "").split()
-            or ("dir" in values and not lang)
-        )
+        is_mono = "mono" in (values.get("class") or "").split()
+        foreign = foreign or tag in NOT_OURS or is_mono or ("dir" in values and not lang)
         if tag not in VOID:
             self.open.append(foreign)
         if not foreign or tag == "textarea":

@@ -57,19 +57,15 @@ def test_the_whole_file_says_that_parts_can_be_had(path: Path) -> None:
     assert response["ETag"] == ask(path)["ETag"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "first", "last"),
-    [
+def test_a_range_is_answered_with_its_bytes(path: Path) -> None:
+    for asked, first, last in (
         ("bytes=0-0", 0, 0), ("bytes=10-19", 10, 19), ("bytes=1000-", 1000, 1023), ("bytes=-24", 1000, 1023),
         ("bytes=1023-9999", 1023, 1023), ("bytes=-5000", 0, 1023), ("bytes=0-", 0, 1023),
-    ],
-)  # fmt: skip
-def test_a_range_is_answered_with_its_bytes(path: Path, asked: str, first: int, last: int) -> None:
-    response = ask(path, range=asked)
-    assert response.status_code == 206
-    assert response["Content-Range"] == f"bytes {first}-{last}/1024"
-    assert body_of(response) == CONTENT[first : last + 1]
-    assert response["Content-Length"] == str(last + 1 - first)
+    ):  # fmt: skip
+        response = ask(path, range=asked)
+        assert (response.status_code, response["Content-Range"]) == (206, f"bytes {first}-{last}/1024")
+        assert body_of(response) == CONTENT[first : last + 1]
+        assert response["Content-Length"] == str(last + 1 - first)
 
 
 def test_a_range_behind_the_end_is_refused_and_what_is_none_gets_the_whole(path: Path) -> None:
@@ -99,12 +95,9 @@ def test_who_has_the_file_already_is_told_so(path: Path) -> None:
     assert (same.status_code, same["ETag"]) == (304, etag)
     assert ask(path, if_none_match='"other"').status_code == 200
     assert ask(path, if_match='"other"').status_code == 412
-
-
-def test_no_file_is_a_404(tmp_path: Path) -> None:
     for name in ("missing", "."):
         with pytest.raises(Http404):
-            ask(tmp_path / name)
+            ask(path.parent / name)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:

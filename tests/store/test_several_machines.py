@@ -85,15 +85,13 @@ def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: 
 
     birds = make_collection("birds")
     for number in range(3):
-        make_pair(
-            birds, make_query(birds, f"what is a key {number}"), make_document(birds, f"The key {number} is used.")
-        )
+        query = make_query(birds, f"what is a key {number}")
+        make_pair(birds, query, make_document(birds, f"The key {number} is used."))
     rows = write_set(django_settings.VAR / "exports" / "birds" / "set")
     files.publish(rows)
     few = {"preset": "tiny", "lora_rank": 4, "max_steps": 60, "epochs": 20, "checkpoint_every": 5, "evaluate_every": 60}
-    job = jobs.begin_training(
-        recipe="prism", data=rows, base="tiny:qwen3", out=None, option_values=few, collection=birds, device="cpu"
-    )
+    about = {"recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "option_values": few}
+    job = jobs.begin_training(data=rows, out=None, collection=birds, **about)
     first = machines.start("b", worker_pool.worker_command(1, "b"))
     until(lambda: StoredFile.objects.filter(name__endswith="trainer.json").exists(), "a checkpoint in the store")
     kill_group(first)

@@ -46,9 +46,8 @@ CONTENT = b"".join(b'{"_id": "e%d", "text": "Owls hunt at night."}\n' % number f
 @pytest.fixture
 def birds() -> Collection:
     birds = make_collection("birds")
-    make_label(
-        make_pair(birds, make_query(birds, external_id="q1"), make_document(birds, external_id="d1")), 1, "people"
-    )
+    query, document = make_query(birds, external_id="q1"), make_document(birds, external_id="d1")
+    make_label(make_pair(birds, query, document), 1, "people")
     return birds
 
 
@@ -61,17 +60,22 @@ def export(birds: Collection, form: str = "qrels", **options: Any) -> Snapshot:
     return write_snapshot(create_snapshot(birds, ExportOptions(format=form, **options)))
 
 
-def test_an_export_of_one_machine_is_downloaded_from_another(
-    birds: Collection, charlie: Client, turn_to: Turn, tmp_path: Path
-) -> None:
+def test_an_export_of_one_machine_is_downloaded_from_another_and_leaves_no_name(birds, charlie, turn_to, tmp_path):
     turn_to("a")
     made = export(birds)
     b = turn_to("b")
     address = f"/c/birds/exports/{made.number}/qrels.txt"
-    page = charlie.get("/c/birds/exports/").content.decode()
+    page = charlie.get("/c/birds/exports/").text
     assert address in page and not (b / "exports").exists()
     assert b"".join(charlie.get(address).streaming_content) == b"q1 0 d1 1\n"
     assert Snapshot.objects.get().folder.startswith(str(b))
+    turn_to("a")
+    assert StoredFile.objects.count() == 2
+    begin_again(made)
+    assert not StoredFile.objects.exists()
+    export(birds)
+    delete_collection(birds)
+    assert not StoredFile.objects.exists()
 
 
 def test_a_store_that_is_away_costs_the_export_and_leaves_no_file_and_a_page_says_so(
@@ -93,7 +97,7 @@ def test_a_store_that_is_away_costs_the_export_and_leaves_no_file_and_a_page_say
     turn_to("b")
     monkeypatch.setattr(ObjectStore, "open", refuse)
     answer = charlie.get(f"/c/birds/exports/{made.number}/qrels.txt")
-    assert answer.status_code == 503 and "file store" in answer.content.decode()
+    assert answer.status_code == 503 and "file store" in answer.text
 
 
 def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(
@@ -121,23 +125,6 @@ def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(
     assert folder.startswith(str(turn_to("a"))) and (Path(folder) / "manifest.json").exists()
 
 
-def test_an_export_that_begins_again_and_a_deleted_collection_leave_no_name(birds: Collection, turn_to: Turn) -> None:
-    turn_to("a")
-    made = export(birds)
-    assert StoredFile.objects.count() == 2
-    begin_again(made)
-    assert not StoredFile.objects.exists()
-    export(birds)
-    delete_collection(birds)
-    assert not StoredFile.objects.exists()
-
-
-def begin_upload(client: Client, size: int) -> str:
-    said = f"filename {b64encode(b'corpus.jsonl').decode()}"
-    headers = {"Upload-Length": str(size), "Upload-Metadata": said, "Tus-Resumable": "1.0.0"}
-    return str(client.generic("POST", "/c/birds/import/uploads/", headers=headers)["Location"])
-
-
 def send(client: Client, url: str, offset: int, data: bytes) -> Any:
     kind = "application/offset+octet-stream"
     return client.generic("PATCH", url, data, kind, headers={"Upload-Offset": str(offset), "Tus-Resumable": "1.0.0"})
@@ -145,7 +132,9 @@ def send(client: Client, url: str, offset: int, data: bytes) -> Any:
 
 def test_an_upload_goes_on_at_another_machine_and_is_imported_by_a_third(charlie: Client, turn_to: Turn) -> None:
     a = turn_to("a")
-    url = begin_upload(charlie, len(CONTENT))
+    about = f"filename {b64encode(b'corpus.jsonl').decode()}"
+    headers = {"Upload-Length": str(len(CONTENT)), "Upload-Metadata": about, "Tus-Resumable": "1.0.0"}
+    url = str(charlie.generic("POST", "/c/birds/import/uploads/", headers=headers)["Location"])
     assert send(charlie, url, 0, CONTENT[:100])["Upload-Offset"] == "100"
     turn_to("b")
     assert charlie.head(url)["Upload-Offset"] == "100"
@@ -160,7 +149,7 @@ def test_an_upload_goes_on_at_another_machine_and_is_imported_by_a_third(charlie
     assert (a / "uploads" / "birds" / str(upload.pk)).read_bytes() == CONTENT
     turn_to("c")
     answer = charlie.post("/c/birds/import/", {"upload": [upload.pk]})
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     turn_to("d")
     work_off()
     row = FileImport.objects.get()
@@ -172,15 +161,12 @@ def test_an_upload_goes_on_at_another_machine_and_is_imported_by_a_third(charlie
     assert not StoredFile.objects.exists() and not Upload.objects.exists()
 
 
-def test_a_long_request_is_published_while_it_goes_on(
-    birds: Collection, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_request_is_published_while_it_goes_on_and_no_part_is_taken_twice(birds, turn_to, monkeypatch) -> None:
     monkeypatch.setattr(shared_parts, "ROOM", 4)
     monkeypatch.setattr(uploads, "PART", 2)
     turn_to("a")
     upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
-    stream = BytesIO(b"0123456789")
-    seen = []
+    stream, seen = BytesIO(b"0123456789"), []
 
     def read(most: int) -> bytes:
         seen.append(uploads.count_received(upload))
@@ -190,11 +176,8 @@ def test_a_long_request_is_published_while_it_goes_on(
     assert seen == [0, 0, 4, 4, 8]
     turn_to("b")
     assert uploads.fetch_upload(upload).read_bytes() == b"0123456789"
-
-
-def test_two_machines_that_take_the_same_part_do_not_mix(birds: Collection, turn_to: Turn) -> None:
     turn_to("a")
-    upload = uploads.begin_upload(birds, make_user("dora"), "x", 4)
+    upload = uploads.begin_upload(birds, upload.owner, "y", 4)
 
     def read_while_another_is_faster(_most: int) -> bytes:
         turn_to("b")
@@ -215,8 +198,9 @@ def test_the_command_shows_fills_and_empties(birds: Collection, turn_to: Turn, s
     settings.STORE = ""
     made = export(birds)
     write_set(a / "exports" / "birds" / "one")
-    (a / "jobs" / "birds" / "j").mkdir(parents=True)
-    (a / "jobs" / "birds" / "j" / "job.json").write_text("{}")
+    job = a / "jobs" / "birds" / "j" / "job.json"
+    job.parent.mkdir(parents=True)
+    job.write_text("{}")
     refused = call("store", "status")
     assert refused.code == 2 and "QUORUM_STORE is not" in refused.err
     settings.STORE = address
@@ -225,7 +209,7 @@ def test_the_command_shows_fills_and_empties(birds: Collection, turn_to: Turn, s
     found = run("status")
     assert (found["files"], found["here"]) == (5, 5)
     assert run("clean")["freed"] == found["bytes"] and run("status")["here"] == 0
-    assert (a / "jobs" / "birds" / "j" / "job.json").exists()
+    assert job.exists()
     b = turn_to("b")
     assert (Path(made.folder) / "qrels.txt").exists() is False
     assert len(pages.training_sets(birds)) == 1

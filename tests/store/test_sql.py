@@ -13,6 +13,7 @@ from tests.config.test_names import modules
 
 ROOT = Path(__file__).parents[2]
 
+COMPOSERS = ("format", "join", "replace", "split", "partition", "removesuffix")
 LONGEST = 10
 """Lines of SQL in a Python string."""
 SQL = re.compile(
@@ -24,16 +25,10 @@ FILES = sorted(path for path in ROOT.glob("*/**/*.sql") if path.parts[len(ROOT.p
 STATEMENTS = [path for path in FILES if path.parent.name != "migrations"]
 
 
-NAMES_ALONE = {
-    "annotation/data/pair_order.py",  # A column to sort by, around the SQL that Django makes of a filter.
-    "config/backup.py",
-    "config/restoring.py",  # It writes the script that psql runs.
-    "corpus/collections/removal.py",
-    "corpus/importing/left_out.py",
-    "corpus/importing/staging.py",
-    "corpus/importing/texts.py",
-    "embedded/postgres.py",
-}
+# A column to sort by, around the SQL that Django makes of a filter; restoring writes the script that psql runs.
+NAMES_ALONE = {"annotation/data/pair_order.py", "config/backup.py", "config/restoring.py", "embedded/postgres.py"}
+NAMES_ALONE |= {"corpus/collections/removal.py"}
+NAMES_ALONE |= {f"corpus/importing/{name}.py" for name in ("left_out", "staging", "texts")}
 """Modules that run one statement on tables, or by columns, whose names they are told."""
 TEMPORARY = """
 CREATE TEMP TABLE import_grade (line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint,
@@ -60,46 +55,38 @@ def literals(tree: ast.AST) -> Iterator[ast.Constant]:
             yield node
 
 
-def composed(tree: ast.AST) -> Iterator[int]:
-    """Lines on which SQL is formatted, joined or split."""
+def is_composing(tree: ast.AST) -> bool:
+    """Whether SQL is formatted, joined or split."""
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
-            is_composed, text = len(parts) < len(node.values), "x".join(map(str, parts))
+            text = "x".join(map(str, parts)) if len(parts) < len(node.values) else ""
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
-            is_composed, text = True, " ".join(str(part.value) for part in literals(node))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            is_composed = node.func.attr in ("format", "join", "replace", "split", "partition", "removesuffix")
+            text = " ".join(str(part.value) for part in literals(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in COMPOSERS:
             text = " ".join(str(part.value) for part in literals(node.func))
         else:
             continue
-        if is_composed and SQL.search(text):
-            yield node.lineno
+        if SQL.search(text):
+            return True
+    return False
 
 
-def test_a_long_statement_stands_in_a_file() -> None:
-    long = [
-        f"{path.relative_to(ROOT)}:{text.lineno}"
-        for path in modules()
-        for text in literals(ast.parse(path.read_text()))
-        if SQL.search(text.value) and len(text.value.strip().splitlines()) > LONGEST
-    ]
-    assert not long
-
-
-def test_nothing_puts_statements_together() -> None:
-    found = {str(path.relative_to(ROOT)) for path in modules() if any(composed(ast.parse(path.read_text())))}
-    assert found == NAMES_ALONE
-
-
-@pytest.mark.parametrize("path", STATEMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_file_says_what_it_is_for_and_a_module_beside_it_reads_it(path: Path) -> None:
-    assert path.read_text().startswith("-- ")
-    assert any(f'read_sql(__file__, "{path.stem}")' in module.read_text() for module in path.parent.glob("*.py"))
+def test_a_long_statement_stands_in_a_file_and_nothing_puts_statements_together() -> None:
+    long, composing = [], set()
+    for path in modules():
+        name, tree = str(path.relative_to(ROOT)), ast.parse(path.read_text())
+        texts = [text for text in literals(tree) if SQL.search(text.value)]
+        long += [f"{name}:{text.lineno}" for text in texts if len(text.value.strip().splitlines()) > LONGEST]
+        composing |= {name} if is_composing(tree) else set()
+    assert (long, composing) == ([], NAMES_ALONE)
 
 
 @pytest.mark.django_db
-def test_psql_prepares_every_file_as_it_is(tmp_path: Path) -> None:
+def test_every_file_says_what_it_is_for_is_read_by_a_module_beside_it_and_prepared_by_psql(tmp_path: Path) -> None:
+    for path in STATEMENTS:
+        assert path.read_text().startswith("-- ")
+        assert any(f'read_sql(__file__, "{path.stem}")' in module.read_text() for module in path.parent.glob("*.py"))
     script = tmp_path / "prepare.psql"
     with script.open("w") as file:
         file.write(TEMPORARY)
