@@ -131,9 +131,7 @@ case "$*" in *"import torch"*) echo {torch} ;; esac
 
 
 @pytest.mark.parametrize(("torch_build", "replaced"), [("False", True), ("True", False)])
-def test_a_cpu_build_of_torch_is_replaced_where_nvidia_smi_answers(
-    tmp_path: Path, torch_build: str, replaced: bool
-) -> None:
+def test_a_cpu_build_of_torch_is_replaced_where_nvidia_smi_answers(tmp_path, torch_build: str, replaced: bool) -> None:
     """`install.sh gpu` with programs that stand in for Python and for nvidia-smi."""
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
@@ -167,9 +165,7 @@ def test_operations_of_a_token_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("recipe", "loss"), first_slow(gpu_parts.other_recipes(), 2))
-def test_what_a_gpu_is_asked_for_fits_each_recipe_its_base_and_its_set(
-    recipe: str, loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_gpu_is_asked_for_fits_each_recipe_its_base_and_its_set(recipe, loss, tmp_path, monkeypatch) -> None:
     """With the options of a GPU, opened on the CPU: nothing is refused."""
     asked = gpu_parts.own_options(recipe, "cuda")
     monkeypatch.setattr(gpu_parts, "own_options", lambda *given: asked)

@@ -1,7 +1,6 @@
 """Charts in a real Chromium: what a mark stands for is said on hover, focus and touch, and a mark opens its pairs."""
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,9 +33,7 @@ def open_chart(new_page: NewPage, user: object, **look: object) -> "Page":
     return page
 
 
-def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(
-    charlie: object, new_page: NewPage, violations: Callable[..., list[str]]
-) -> None:
+def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(charlie, new_page, violations) -> None:
     assert len(SCRIPT.read_bytes()) < 4000 and len(gzip.compress(SCRIPT.read_bytes())) < 2048
     page = open_chart(new_page, charlie)
     tip, marks = page.locator(".chart-tip").first, page.locator(".chart").first.locator("[data-at]")

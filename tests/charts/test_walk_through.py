@@ -17,7 +17,6 @@ from tests.charts.test_pictures import LIGHT, folder, picture
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_user
 from tests.instances import until
-from tests.plugin_browser import NewPage
 from tests.training.conftest import worker
 from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes
 
@@ -51,9 +50,7 @@ def tables(folder: Path) -> list[Path]:
     return list(files)
 
 
-def test_pictures_of_the_walk(
-    instance: dict[str, str], new_page: NewPage, judge_worker: None, worker: None, tmp_path: Path, folder: Path
-) -> None:
+def test_pictures_of_the_walk(instance, new_page, judge_worker: None, worker: None, tmp_path, folder: Path) -> None:
     ensure_offline()
     make_collection("night", title="Animals at night")
     page = new_page(user=make_user("olga", is_owner=True), **LIGHT)

@@ -9,6 +9,7 @@ import grimp
 import pytest
 
 from config.env import ROOT
+from tests import reach
 
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 APPS = LINTER["root_packages"]
@@ -48,9 +49,12 @@ def test_accounts_reach_no_room_that_reads_labels():
     assert [room for room in rooms if imports.find_shortest_chains(accounts, room)] == []
 
 
-def test_pure_modules_run_without_settings_and_database():
+def test_pure_modules_run_without_settings_and_database_and_the_keeper_without_django():
     code = f"import sys; [__import__(name) for name in {PURE}]; print('django.db' in sys.modules)"
     assert run(code) == "False"
+    # It runs as long as anybody works: it should stay small and be there at once.
+    code = "import sys; import embedded.keeper; print(sorted({'django', 'psycopg', 'redis'} & sys.modules.keys()))"
+    assert run(code) == "[]"
 
 
 @pytest.mark.slow
@@ -67,7 +71,10 @@ def test_no_module_that_the_site_may_load_imports_a_slow_library():
     assert run(code) == "[]"
 
 
-def test_the_keeper_starts_without_django():
-    """It runs as long as anybody works: it should stay small and be there at once."""
-    code = "import sys; import embedded.keeper; print(sorted({'django', 'psycopg', 'redis'} & sys.modules.keys()))"
-    assert run(code) == "[]"
+MOST = 43
+"""Project modules that the judging page's view may reach."""
+
+
+def test_the_judging_page_reaches_few_modules():
+    found = reach.reached(reach.JUDGING_PAGE)
+    assert len(found) <= MOST, reach.as_text(found)

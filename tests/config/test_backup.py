@@ -97,9 +97,7 @@ def everything(instance: Instance) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_backup_moves_to_another_instance(
-    judged: Instance, make_instance: Callable[..., Instance], tmp_path: Path
-) -> None:
+def test_a_backup_moves_to_another_instance(judged: Instance, make_instance: Callable[..., Instance], tmp_path) -> None:
     run(judged, "backup", tmp_path / "all.tar")
     other = make_instance().migrated()
     restored = json.loads(run(other, "restore", tmp_path / "all.tar", "--json"))
@@ -289,9 +287,7 @@ def test_paths_in_files_of_jobs_move_and_others_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_commands_and_backup_look_at_the_server_first(
-    instance_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_commands_and_backup_look_at_the_server_first(instance_environment, tmp_path, monkeypatch, capsys) -> None:
     for version, words in ((140_012, "PostgreSQL 14"), (190_001, "PostgreSQL 19")):
         assert words in startup.unsupported_reason(version) and "15 to 18" in startup.unsupported_reason(version)
     assert startup.unsupported_reason(150_000) == startup.unsupported_reason(180_004) == ""
@@ -322,9 +318,7 @@ def older_server() -> Iterator[Path]:
 
 
 @pytest.mark.weekly
-def test_a_backup_is_restored_on_an_older_postgresql(
-    judged: Instance, older_server: Path, make_instance: Callable[..., Instance], tmp_path: Path
-) -> None:
+def test_a_backup_is_restored_on_an_older_postgresql(judged, older_server: Path, make_instance, tmp_path) -> None:
     """Below 17 a setting that pg_restore writes is unknown. There and back, and from 18 to 16."""
     holder = judged.hold()
     address = f"postgres://postgres@/quorum?host={older_server}"
@@ -341,9 +335,7 @@ def test_a_backup_is_restored_on_an_older_postgresql(
     assert holder.poll() is None
 
 
-def test_a_backup_holds_what_other_machines_published(
-    transactional_db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_holds_what_other_machines_published(transactional_db: None, settings, tmp_path, monkeypatch) -> None:
     """It is made on B, which has none of the files, and a store that lost everything is filled from it."""
     settings.STORE, settings.VAR = f"file://{tmp_path / 'store'}", tmp_path / "a"
     published = settings.VAR / "exports" / "owls" / "one"

@@ -76,9 +76,7 @@ def test_a_backup_is_made_while_the_page_waits_and_listed_with_its_checksum(clie
 
 
 @pytest.mark.django_db
-def test_a_backup_that_fails_says_why_and_leaves_no_file(
-    client: Client, olga: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_that_fails_says_why_and_leaves_no_file(client: Client, olga: User, monkeypatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise QuorumError("pg_dump failed: no room")
 

@@ -59,9 +59,6 @@ def test_a_well_instance_has_no_problem(capsys: pytest.CaptureFixture[str]) -> N
     assert [one["check"] for one in found if one["health"] == "problem"] == []
     assert {one["check"] for one in found} == {check.name for check in checks.CHECKS}
     assert all(one["remedy"] for one in found if one["health"] != "ok")
-
-
-def test_people_get_one_line_a_thing(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("doctor")
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "No problem was found."
@@ -169,9 +166,7 @@ FAULTS: dict[str, tuple[Callable[[Scene], None] | dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found_and_its_remedy_is_named(
-    fault: str, settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_planted_fault_is_found_and_its_remedy_is_named(fault: str, settings, monkeypatch, capsys) -> None:
     plant, says, remedy = FAULTS[fault]
     if isinstance(plant, dict):
         for name, value in plant.items():
@@ -185,18 +180,14 @@ def test_a_planted_fault_is_found_and_its_remedy_is_named(
     assert says in problems[0]["says"] and remedy in problems[0]["remedy"]
 
 
-def test_redis_away_is_a_problem_and_what_needs_it_is_not_looked_at(
-    redis_is_unavailable: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_redis_away_is_a_problem_and_what_needs_it_is_not_looked_at(redis_is_unavailable: None, capsys) -> None:
     found = doctor(capsys, 1)
     (redis,) = [one for one in found if one["health"] == "problem"]
     assert redis["check"] == "redis" and "check REDIS_URL" in redis["remedy"]
     assert [one["check"] for one in found if one["health"] == "unknown"] == ["workers"]
 
 
-def test_a_check_that_breaks_says_so_and_the_others_go_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_that_breaks_says_so_and_the_others_go_on(monkeypatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: 1 / 0)
     broken = [one for one in doctor(capsys, 1) if one["health"] == "problem"]
     assert [one["check"] for one in broken] == ["disk"] and "division by zero" in broken[0]["says"]

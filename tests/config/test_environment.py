@@ -13,6 +13,7 @@ from kombu import Connection
 import embedded
 from config import backup, env, startup
 from store.sql import database_parameters
+from tests.conftest import Manage
 from tests.instances import ROOT, Instance
 from tests.stages import first_quick
 
@@ -62,9 +63,7 @@ def test_a_command_ends_with_one_line(make_instance: Callable[..., Instance], na
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [("manage.py", "serve"), ("-m", "celery", "-A", "config", "worker")])
 @pytest.mark.parametrize(("name", "value"), [("QUORUM_STORE", "nowhere://x"), ("TIME_ZONE", "Mars/Olympus")])
-def test_servers_and_workers_do_the_same(
-    make_instance: Callable[..., Instance], command: tuple[str, ...], name: str, value: str
-) -> None:
+def test_servers_and_workers_do_the_same(make_instance, command: tuple[str, ...], name: str, value: str) -> None:
     instance = make_instance(**{name: value})
     command = (sys.executable, *command)
     done = subprocess.run(command, cwd=ROOT, env=instance.environment, capture_output=True, text=True)
@@ -119,3 +118,11 @@ def test_workers_and_backups_connect_as_pages_do(monkeypatch: pytest.MonkeyPatch
     backup.run_postgres_program("pg_dump")
     assert (given["PGSSLMODE"], given["PGSSLROOTCERT"], given["PGSSLCERT"]) == tuple(wanted.values())
     assert given["PGDATABASE"] == connection.settings_dict["NAME"]
+
+
+def test_the_sites_processes_and_workers_ask_for_checked_connections(manage: Manage) -> None:
+    """Django's pool then replaces a connection that the server ended before it is met."""
+    code = "from django.conf import settings; import json; d = settings.DATABASES['default'];"
+    code += "print(json.dumps([d['CONN_HEALTH_CHECKS'], d['OPTIONS']['pool']]))"
+    done = manage("shell", "--no-imports", "-c", code, environment={"QUORUM_DB_POOL": "3"})
+    assert done.json == [True, {"min_size": 1, "max_size": 3, "timeout": 30.0}]

@@ -165,9 +165,7 @@ def work() -> HubPush:
     return job
 
 
-def test_a_page_says_who_will_read_which_files_before_a_worker_pushes_them(
-    hub: HubServer, books: Collection, client: Any, alice: User
-) -> None:
+def test_a_page_says_who_will_read_which_files_before_a_worker_pushes_them(hub, books, client, alice: User) -> None:
     made = make_export(books, "csv")
     address = reverse("push_export", args=["books", made.number])
     assert address in client.get(reverse("exports", args=["books"])).text
@@ -188,9 +186,7 @@ def test_a_page_says_who_will_read_which_files_before_a_worker_pushes_them(
     assert (ended.sentence, ended.address) == (f"Export {made.number} was pushed to the hub.", address)
 
 
-def test_a_push_that_the_hub_refuses_is_in_the_inbox_and_its_page_says_why(
-    hub: HubServer, books: Collection, client: Any, alice: User
-) -> None:
+def test_a_push_that_the_hub_refuses_is_in_the_inbox_and_its_page_says_why(hub, books, client, alice: User) -> None:
     made = make_export(books, "csv")
     address = ask(client, made, "others/books")
     assert work().state == HubPush.FAILED
@@ -199,9 +195,7 @@ def test_a_push_that_the_hub_refuses_is_in_the_inbox_and_its_page_says_why(
     assert ended.failed and ended.sentence == f"The push of export {made.number} to the hub failed."
 
 
-def test_a_stored_token_is_used_and_stands_nowhere(
-    hub: HubServer, books: Collection, client: Any, alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+def test_a_stored_token_is_used_and_stands_nowhere(hub, books, client, alice: User, monkeypatch, settings) -> None:
     monkeypatch.delenv("HF_TOKEN")
     made, settings.STORED_KEYS_SECRETS = make_export(books, "csv"), ["s" * 32]
     address, place = reverse("push_export", args=["books", made.number]), {"kind": "dataset", "number": made.number}

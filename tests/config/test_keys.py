@@ -20,11 +20,10 @@ from jobs.processes import spawn_child, stop_children
 from judges.models import Campaign
 from judges.providers import open_provider
 from judges.workers import worker_pool
-from tests.conftest import Manage
 from tests.engine_parts import FAST, collection_of, make_panel
 from tests.factories import client_of, make_member
 from tests.instances import until
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from tests.modelserver.fixtures import KEY, KEY_ENV
 from tests.stages import first_quick
 
 NAME = "QUORUM_TEST_SECRET"
@@ -49,9 +48,7 @@ def test_a_secret_stands_in_the_environment_or_in_a_file(tmp_path: Path, monkeyp
     assert secrets.read_secret(NAME) == "from the environment"
 
 
-def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "missing"))
     with pytest.raises(BadInput, match=f"{NAME}_FILE: .*cannot be read"):
         secrets.read_secret(NAME)
@@ -65,9 +62,7 @@ def test_a_secret_file_that_cannot_be_read_says_so_without_its_content(
 
 
 @pytest.mark.parametrize("provider", first_quick(["openai-compatible", "openai", "anthropic", "google"]))
-def test_a_judge_takes_its_key_from_the_folder_of_secrets(
-    provider: str, model_server: LocalModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_takes_its_key_from_the_folder_of_secrets(provider, model_server, tmp_path, monkeypatch) -> None:
     monkeypatch.delenv(KEY_ENV, raising=False)
     monkeypatch.setenv("QUORUM_SECRETS", str(tmp_path))
     (tmp_path / KEY_ENV).write_text(KEY)
@@ -98,9 +93,7 @@ def places_of(word: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["yes", "refused-key"])
-def test_a_key_is_in_no_table_no_log_and_no_page(
-    behaviour: str, model_server: LocalModels, manage: Manage, instance: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_key_is_in_no_table_no_log_and_no_page(behaviour, model_server, manage, instance, tmp_path) -> None:
     """A campaign with its key from a secret file, once answered and once refused by the server."""
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / KEY_ENV).write_text(KEY)

@@ -119,6 +119,8 @@ def test_a_request_that_is_refused_early_has_an_id_and_a_line_and_a_probe_has_ne
     assert Client().get("/c/a%00b/").headers["X-Request-ID"] == lines.of("request_finished")[0]["request_id"]
     assert Client().get("/nowhere/").headers["X-Request-ID"] == lines.of("request_finished")[1]["request_id"]
     assert "X-Request-ID" not in Client().get("/healthz").headers and len(lines.of("request_finished")) == 2
+    with connection.execute_wrapper(lambda *args: pytest.fail(f"asked: {args[1]}")):
+        assert Client().get("/nowhere.txt").status_code == 404
 
 
 @pytest.mark.django_db
@@ -133,13 +135,7 @@ def test_what_opens_a_door_is_in_no_line(lines: Lines, settings: Any) -> None:
     assert token not in lines.text and "set-password-key" not in lines.text
 
 
-@pytest.mark.django_db
-def test_a_request_without_a_session_asks_the_database_for_nobody(lines: Lines) -> None:
-    with connection.execute_wrapper(lambda *args: pytest.fail(f"asked: {args[1]}")):
-        assert Client().get("/nowhere.txt").status_code == 404
-
-
-def test_an_errors_values_are_not_quoted(lines: Lines) -> None:
+def test_an_errors_values_are_not_quoted_and_only_known_fields_of_a_record_are_written(lines: Lines) -> None:
     message = "value too long"
     error = DataError(f"{message}\nDETAIL: Failing row contains (the text of a document).")
     info = raised(error)
@@ -150,11 +146,8 @@ def test_an_errors_values_are_not_quoted(lines: Lines) -> None:
     assert third["event"] == f"it broke: {message}"
     assert message in first["event"] and second["exception"].endswith(f"DataError: {message}")
     assert "in raised" in second["exception"] and "text of a document" not in lines.text
-
-
-def test_only_known_fields_of_a_record_are_written(lines: Lines) -> None:
     logging.getLogger("jobs.x").info("done", extra={"state": "ready", "document": "its text", "request": object()})
-    (line,) = lines.all
+    line = lines.all[-1]
     assert line["state"] == "ready" and "document" not in line and "request" not in line
 
 

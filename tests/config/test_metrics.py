@@ -28,7 +28,6 @@ from tests.engine_parts import _standing_worker as _standing_worker
 from tests.engine_parts import collection_of, judge, make_panel, worker
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.instances import ROOT, Instance
-from tests.modelserver.fixtures import LocalModels
 from tests.money_scene import judged_books
 
 __all__ = ["_standing_worker", "worker"]
@@ -108,9 +107,7 @@ def test_it_is_the_ledger_by_account_model_and_purpose_in_few_statements_that_re
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_scraped_during_a_campaign_it_lies_between_the_ledger_before_and_after(
-    model_server: LocalModels, worker: object, instance: dict[str, str]
-) -> None:
+def test_scraped_during_a_campaign_it_lies_between_the_ledger_before_and_after(model_server, worker, instance) -> None:
     collection_of(150)
     slow = "yes+latency=0.1"
     make_panel(model_server, debate=(slow, slow), votes=(slow,) * 5)

@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 APPS = (
     "config", "embedded", "actions", "jobs", "store", "charts", "corpus", "judges", "annotation", "benchmark",
@@ -49,31 +47,19 @@ def names(path: Path) -> Iterator[tuple[str, str]]:
             yield "function", node.name
 
 
-Named = list[tuple[Path, str, str]]
-
-
-@pytest.fixture(scope="module")
-def named() -> Named:
-    """(path, kind, name) of all modules."""
-    return [(path, kind, name) for path in modules() for kind, name in names(path)]
-
-
 def words(name: str) -> set[str]:
     """Whole words between underscores or capitals."""
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
-def test_no_name_has_a_word_that_a_stranger_would_not_search_for(named: Named) -> None:
-    assert len(LEFT) >= 60
+def test_no_name_has_a_word_that_a_stranger_would_not_search_for_and_few_functions_are_one_word() -> None:
+    named = [(path, kind, name) for path in modules() for kind, name in names(path)]
     found = {
         f"{path.relative_to(ROOT)}: {kind} {name}"
         for path, kind, name in named
         if words(name) & LEFT and name not in STANDARD
     }
     assert sorted(found) == []
-
-
-def test_fewer_than_half_of_the_functions_are_one_word(named: Named) -> None:
     functions = [name for _path, kind, name in named if kind == "function"]
     one = sum("_" not in name.strip("_") for name in functions)
     assert one / len(functions) < 0.5, f"{one} of {len(functions)}"

@@ -1,36 +1,25 @@
 """Old code refuses the tables of a newer version: no command, server or worker of it writes there."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from config import health, startup
-from tests.instances import PATIENCE, Instance
+from tests.instances import PATIENCE
 from tests.stages import first_slow
 
 LATER = ("judges", "9999_of_a_later_version")
 
 
-@pytest.fixture
-def _newer_schema(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.django_db
+def test_a_process_of_an_older_version_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     MigrationRecorder(connection).record_applied(*LATER)
     monkeypatch.setattr(health, "_is_migrated", False)
-
-
-@pytest.mark.usefixtures("_newer_schema")
-def test_a_process_of_an_older_version_is_not_ready() -> None:
     answer = Client().get("/readyz")
     (reason,) = answer.json()["reasons"]
     assert answer.status_code == 503 and "newer version" in reason
     assert Client().get("/healthz").status_code == 200
-
-
-@pytest.mark.usefixtures("_newer_schema")
-def test_the_refusal_names_the_last_migration_and_counts_the_others() -> None:
     assert ".".join(LATER) + "." in startup.read_schema().refusal
     MigrationRecorder(connection).record_applied("judges", "9998_of_a_later_version")
     assert ".".join(LATER) + " and 1 more." in startup.read_schema().refusal
@@ -48,9 +37,7 @@ def test_what_a_migration_replaces_is_known_where_all_of_it_was_applied() -> Non
 
 
 @pytest.mark.parametrize("by_url", first_slow([False, True]), ids=["embedded", "by URL"])
-def test_old_code_refuses_newer_tables_until_a_backup_of_before_is_restored(
-    make_instance: Callable[..., Instance], tmp_path: Path, by_url: bool
-) -> None:
+def test_old_code_refuses_newer_tables_until_a_backup_of_before_is_restored(make_instance, tmp_path, by_url) -> None:
     services = make_instance().migrated()
     holder = services.hold()
     backup = str(tmp_path / "before.tar")

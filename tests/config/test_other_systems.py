@@ -6,16 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from http.cookiejar import CookieJar
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 
-from tests.instances import PATIENCE, ROOT, Instance, until
+from tests.instances import PATIENCE, ROOT, until
 
 # Python runs a module of this name when it starts, also in all that the first process starts.
 WITHOUT_LINUX = f"""
@@ -55,9 +53,7 @@ class Visitor:
 
 
 @pytest.mark.slow
-def test_start_demo_and_a_judgment_work_without_the_calls_of_linux(
-    make_instance: Callable[..., Instance], tmp_path: Path
-) -> None:
+def test_start_demo_and_a_judgment_work_without_the_calls_of_linux(make_instance, tmp_path) -> None:
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_LINUX)
     instance = make_instance(PYTHONPATH=str(tmp_path))
     # Without Linux's help PostgreSQL does not run as root, who is an ordinary user in there.

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -101,6 +100,9 @@ def test_serve_in_production_gets_ready_under_a_name_that_is_not_this_machines(m
     _, ready = serve(instance, "--judge-workers", "0")
     assert page_as("quorum.example", ready["url"]) == 200
     assert page_as("127.0.0.1", ready["url"]) == 400
+    done = instance.manage("serve", "--port", ready["url"].rpartition(":")[2])  # It is busy.
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "Cannot listen" in done.stderr
 
 
 @pytest.mark.weekly
@@ -134,9 +136,7 @@ def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instan
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("at_once", [False, True])
-def test_with_the_real_linger_no_process_is_left_after_30_seconds(
-    make_instance: Callable[..., Instance], at_once: bool
-):
+def test_with_the_real_linger_no_process_is_left_after_30_seconds(make_instance, at_once: bool):
     instance = make_instance(QUORUM_LINGER="", QUORUM_DURABLE="").migrated()
     child, _ = serve(instance)
     instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
@@ -213,15 +213,6 @@ def test_make_demo_ends_with_make(make_instance: Callable[..., Instance]):
 
 
 @pytest.mark.slow
-def test_a_busy_port_is_named_in_one_line(make_instance: Callable[..., Instance]):
-    instance = make_instance().migrated()
-    with socket.create_server(("127.0.0.1", 0)) as busy:
-        done = instance.manage("serve", "--port", str(busy.getsockname()[1]))
-    assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.count("\n") == 1 and "Cannot listen" in done.stderr
-
-
-@pytest.mark.slow
 def test_an_external_database_without_its_tables_says_run_migrate(make_instance: Callable[..., Instance]):
     instance = make_instance().migrated()
     holder = instance.hold()
@@ -237,13 +228,10 @@ def test_an_external_database_without_its_tables_says_run_migrate(make_instance:
     assert holder.poll() is None
 
 
-def test_settings_that_open_more_connections_than_postgresql_allows_are_an_error(settings: Any):
+def test_settings_open_no_more_connections_than_postgresql_allows_and_an_exporter_where_asked_for(settings: Any):
     settings.WEB_PROCESSES, settings.WEB_THREADS = 12, 8
     with pytest.raises(SystemCheckError, match=r"quorum\.E001"):
         call_command("check")
-
-
-def test_the_web_servers_exporter_is_switched_on_by_a_setting(settings: Any):
     assert "--metrics" not in serving.web_command("127.0.0.1", 8000)
     settings.METRICS_PORT, settings.METRICS_BIND = 9101, "10.0.0.1"
     command = serving.web_command("127.0.0.1", 8000)

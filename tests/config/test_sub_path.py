@@ -34,13 +34,17 @@ def sub_path() -> Any:
     clear_script_prefix()
 
 
-def test_every_link_of_a_page_lies_below_the_path() -> None:
+def test_every_link_of_a_page_an_invitation_and_the_api_document_name_the_path() -> None:
     books = make_collection("books")
     client = client_of(make_member(books, "charlie", Role.ADMIN))
     rooms = (f"/c/books/{room}" for room in ("", "settings/", "members/", "judge/"))
     for page in ("/", *rooms, "/accounts/", "/nowhere/"):
         links = LINK.findall(client.get(page).text)
         assert links and [link for link in links if not link.startswith("/quorum/")] == [], page
+    members.invite(collection=books, role=Role.ANNOTATOR, author=books.memberships.get().user)
+    assert "http://testserver/quorum/invitations/" in client.get("/c/books/members/").text
+    document = client.get("/api/v1/openapi.json").json()
+    assert all(path.startswith("/quorum/api/v1/") for path in document["paths"])
 
 
 def test_redirects_cookies_and_htmx_keep_the_path() -> None:
@@ -54,16 +58,6 @@ def test_redirects_cookies_and_htmx_keep_the_path() -> None:
     entered = client.post("/accounts/login/", {"login": "bob", "password": "bob-password"})
     assert entered["Location"] == "/quorum/"
     assert {client.cookies[name]["path"] for name in ("csrftoken", "sessionid")} == {"/quorum/"}
-
-
-def test_an_invitation_and_the_api_document_name_the_path() -> None:
-    books = make_collection("books")
-    charlie = make_member(books, "charlie", Role.ADMIN)
-    members.invite(collection=books, role=Role.ANNOTATOR, author=charlie.user)
-    client = client_of(charlie)
-    assert "http://testserver/quorum/invitations/" in client.get("/c/books/members/").text
-    document = client.get("/api/v1/openapi.json").json()
-    assert all(path.startswith("/quorum/api/v1/") for path in document["paths"])
 
 
 @pytest.mark.parametrize("asked", ["/quorum/healthz", "/healthz"])

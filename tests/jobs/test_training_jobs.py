@@ -18,7 +18,6 @@ from corpus.errors import BadInput
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
 from jobs.workers import live_workers
-from tests.conftest import Manage
 from tests.instances import PATIENCE, ROOT, until
 from tests.speed import slowness
 from tests.training_sets import write_set
@@ -110,9 +109,7 @@ def test_a_job_whose_worker_ends_goes_on_and_a_cancelled_one_ends_within_ten_sec
 
 
 @pytest.mark.slow
-def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(
-    rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
-) -> None:
+def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(rows, tmp_path, instance, workers) -> None:
     longer = {"max_steps": 120, "epochs": 20, "evaluate_every": 120}
     whole = begin(rows, tmp_path / "whole", **longer)
     worker = start_worker(workers, instance)
@@ -134,9 +131,7 @@ def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(
 
 
 @pytest.mark.slow  # a worker that still starts takes half a minute to end
-def test_a_job_for_a_gpu_waits_for_one_and_says_so(
-    rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
-) -> None:
+def test_a_job_for_a_gpu_waits_for_one_and_says_so(rows, tmp_path, instance, workers) -> None:
     job = begin(rows, tmp_path / "model", device="cuda")
     assert "No trainer" in pages.explain_queue_wait(job)
     start_worker(workers, instance)
@@ -162,9 +157,7 @@ def test_what_is_known_to_be_wrong_is_refused_before_it_waits(rows: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_document(
-    rows: Path, tmp_path: Path, manage: Manage
-) -> None:
+def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_document(rows, tmp_path, manage) -> None:
     few = ["--preset", "tiny", "--max-steps", 4, "--lora-rank", 4, "--wait", "--json"]
     done = manage("train", "prism", "--data", rows, "--base", "tiny:qwen3", "--out", tmp_path / "model", *few)
     assert set(done.json) == {"job", "state", "steps", "loss_first", "loss_last", "metrics", "out"}

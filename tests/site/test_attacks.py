@@ -38,12 +38,6 @@ def admin() -> Client:
     return client_of(make_member(make_collection("birds"), "charlie", Role.ADMIN))
 
 
-def test_the_reader_of_pages_finds_what_it_looks_for() -> None:
-    assert dangers(f"<p>{HTML}</p>") == sorted({f"<{MARK}>", "<script> inline", "onfocus=", "style="})
-    assert dangers('<a href=" JavaScript:x">a</a><form action="data:x">') == ["action=data:", "href=javascript:"]
-    assert dangers('<p class="a">fine</p><script src="/static/a.js"></script>') == []
-
-
 # Cross-site scripting
 
 
@@ -61,6 +55,7 @@ def test_stored_markup_is_there_and_escaped() -> None:
     wanted = {"Collection.title", "Collection.instruction", "Document.text", "Document.title", "Query.text"}
     wanted |= {"Judgment.comment", "Guideline.text", "Invitation.note", "Attempt.reason", "Assignment.flag_note"}
     assert wanted <= set(poison(HTML))
+    assert dangers(f"<p>{HTML}</p>") == sorted({f"<{MARK}>", "<script> inline", "onfocus=", "style="}), "it finds them"
     page = world.client("admin").get(f"/c/birds/pairs/{world.pair.pk}/").text
     assert f"&lt;{MARK}" in page and f"<{MARK}" not in page
 
@@ -325,19 +320,6 @@ def test_no_cell_of_any_csv_is_a_formula() -> None:
         for row in csv.reader(io.StringIO(text)):
             bad = [cell for cell in row if re.match(r"[=@\t\r]|[+-](?![\w.:-]*$)", cell)]
             assert bad == [], name
-
-
-SPLIT = "x%0d%0aSet-Cookie:%20evil=1"
-
-
-def test_no_text_of_a_visitor_becomes_a_header() -> None:
-    client = client_of(make_member(make_collection("birds"), "olga"))
-    for path in (f"/accounts/login/?next=/{SPLIT}", f"/c/{SPLIT}/", f"/{SPLIT}"):
-        answer = client.get(path)
-        assert "evil" not in answer.cookies
-        assert all("\r" not in value and "\n" not in value for value in answer.headers.values()), path
-    answer = client.post("/accounts/login/", {"login": "a\r\nSet-Cookie: evil=1", "password": "b", "next": "/\r\nX: y"})
-    assert "evil" not in answer.cookies and "X" not in answer.headers
 
 
 def test_no_text_of_a_visitor_becomes_a_mail_header_and_no_foreign_host_is_mailed(settings, mailoutbox) -> None:

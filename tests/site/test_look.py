@@ -5,9 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.apps import apps
+from django.template import Context, Template
+from django.template.loader import render_to_string
+from django.utils import translation
 
+from annotation.templatetags import states
 from charts.drawing import SERIES, TONES
 from config.env import ROOT
+from judges.campaigns.pair_states import PairState
+from judges.models import Attempt
 
 TEMPLATES = Path(ROOT) / "templates"
 SHEETS = sorted((Path(ROOT) / "static" / "css").glob("*.css"))
@@ -62,6 +69,8 @@ def test_spaces_are_multiples_of_eight_pixels_or_half_of_it() -> None:
         if float(pixels) > HAIRLINE and float(pixels) % HALF_STEP
     ]
     assert off == []
+    serif = {(sheet, selector) for sheet, selector, _name, value in everything() if "var(--serif)" in value}
+    assert serif == {("judging.css", ':root[data-typeface="serif"] .text')}, "documents, where the reader chose it"
 
 
 def test_headings_and_the_number_that_matters_are_semi_bold_and_nothing_else_is() -> None:
@@ -73,11 +82,6 @@ def test_headings_and_the_number_that_matters_are_semi_bold_and_nothing_else_is(
     assert [one for one in weights if one[2] > 500 and not SEMI_BOLD.search(one[1])] == []
     assert {weight for _sheet, _selector, weight in weights} == {400, 500, 600}
     assert len(weights) > 40 and not any(value == "bold" for _s, _w, name, value in everything() if "font" in name)
-
-
-def test_only_documents_have_a_typeface_of_their_own_where_the_reader_chose_it() -> None:
-    chosen = {(sheet, selector) for sheet, selector, _name, value in everything() if "var(--serif)" in value}
-    assert chosen == {("judging.css", ':root[data-typeface="serif"] .text')}
 
 
 @pytest.mark.parametrize("colour", BY_COLOUR)
@@ -130,3 +134,54 @@ def test_a_card_is_something_that_can_be_acted_on() -> None:
     idle = [(path, opened) for path, opened, within in cards if not can_be_acted_on(opened + within)]
     assert idle == []
     assert len(cards) > 150
+
+
+TEMPLATES = Path(ROOT) / "templates"
+
+
+def stored_states() -> set[str]:
+    fields = [field for model in apps.get_models() for field in model._meta.fields if field.name == "state"]
+    stored = {str(value) for field in fields for value, _label in field.choices or ()}
+    return stored | set(PairState.values) | set(Attempt.Outcome.values)
+
+
+def test_each_stored_state_has_one_colour_and_is_an_escaped_word_beside_it() -> None:
+    assert stored_states() - states.TONES.keys() == set()
+    named = [state for names in states.STATES.values() for state in names.split()]
+    assert len(named) == len(set(named)) and len(stored_states()) > 25
+    own = [
+        str(path.relative_to(TEMPLATES))
+        for path in TEMPLATES.rglob("*.html")
+        if re.search(r"badge\{% if \S*(state|outcome)", path.read_text())
+    ]
+    assert own == []
+    page = Template("{% state 'paused' _('paused') %} {% state 'cancelled' words %}").render(Context({"words": "<b>"}))
+    assert page == '<span class="badge warn">paused</span> <span class="badge">&lt;b&gt;</span>'
+    with translation.override("zh-hans"):
+        assert "paused" not in Template("{% state 'paused' _('paused') %}").render(Context()).replace('"badge', "")
+
+
+def test_an_empty_page_is_a_sentence_a_picture_and_one_button() -> None:
+    words = {"title": "No runs yet", "about": "Upload files.", "to": "/c/books/", "action": "Add runs"}
+    for picture in ("chart", "people", "search", "file", "pairs"):
+        page = render_to_string("_empty.html", {**words, "picture": picture})
+        assert all(word in page for word in words.values())
+        assert page.count("<svg") == page.count('class="button') == 1 and 'aria-hidden="true"' in page
+
+
+def test_empty_pages_of_collections_are_made_from_the_one_part() -> None:
+    made = [path for path in TEMPLATES.rglob("*.html") if '"_empty.html"' in path.read_text()]
+    assert len(made) > 35
+    # Not those of refusals and of accounts, in the folder itself and in `account`.
+    pages = [path for path in TEMPLATES.rglob("*.html") if path.parent.name not in ("templates", "account")]
+    buttons = {str(path.relative_to(TEMPLATES)): several(path.read_text()) for path in pages}
+    assert {name for name, has_several in buttons.items() if has_several} <= {
+        # One for each collection of a suite, and a choice of two.
+        "benchmark/answers/suite.html", "benchmark/suite.html", "benchmark/agents/suite.html", "benchmark/_report.html",
+    }  # fmt: skip
+
+
+def several(template: str) -> bool:
+    """Whether an empty page of the template has more than one button."""
+    pages = re.findall(r'<section class="empty">.*?</section>', template, flags=re.DOTALL)
+    return any(len(re.findall(r'class="button|class="row"', page)) > 1 for page in pages)

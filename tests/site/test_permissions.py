@@ -21,26 +21,8 @@ from annotation.models.snapshots import QuerySplit
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.people.accounts import members
 from api.models import Webhook, WebhookDelivery
+from benchmark import models as bench
 from benchmark.hole_filling.funnel import Funnel
-from benchmark.models import (
-    AgentJob,
-    AgentSample,
-    AnswerEvaluation,
-    Filling,
-    Gate,
-    GeneratedAnswer,
-    Qrels,
-    Ranking,
-    ReferenceStudy,
-    Report,
-    Run,
-    StudyAnswer,
-    Suite,
-    SuiteMember,
-    Synthesis,
-    SyntheticBundle,
-    Trace,
-)
 from corpus.access import needed_action
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
@@ -101,33 +83,35 @@ COUNTS = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
 ANSWERED = {"generators": ["j"], "judge": "j", "k": 10, "contexts": "document", "characters": 4000}
 
 
-def evaluation_of(pair: Pair, run: Run) -> AnswerEvaluation:
+def evaluation_of(pair: Pair, run: bench.Run) -> bench.AnswerEvaluation:
     """Answers to the pair's query from a run."""
     options = {**ANSWERED, "runs": [run.pk]}
-    found = AnswerEvaluation.objects.create(collection=pair.collection, key="k", state="ready", options=options)
+    found = bench.AnswerEvaluation.objects.create(collection=pair.collection, key="k", state="ready", options=options)
     shown = {"documents": [pair.document_id], "document_length": 5, "context_length": 5}
-    GeneratedAnswer.objects.create(
+    bench.GeneratedAnswer.objects.create(
         evaluation=found, query=pair.query, run=run, generator="j", answer="yes", correct=True, **shown
     )
     return found
 
 
-def benchmark_of(pair: Pair) -> tuple[Run, Qrels, Filling, Report, Suite]:
+def benchmark_of(
+    pair: Pair,
+) -> tuple[bench.Run, bench.Qrels, bench.Filling, bench.Report, bench.Suite]:
     """One of everything that the benchmark keeps."""
     collection = pair.collection
-    run = Run.objects.create(collection=collection, name="bm25", kind="bm25", state="ready", depth=10)
-    Ranking.objects.create(run=run, query=pair.query, documents=[pair.document_id], scores=[1.0])
-    qrels = Qrels.objects.create(collection=collection, number=1, kind="original", counts=COUNTS)
-    filling = Filling.objects.create(collection=collection, depth=10, before=qrels, funnel=FUNNEL)
+    run = bench.Run.objects.create(collection=collection, name="bm25", kind="bm25", state="ready", depth=10)
+    bench.Ranking.objects.create(run=run, query=pair.query, documents=[pair.document_id], scores=[1.0])
+    qrels = bench.Qrels.objects.create(collection=collection, number=1, kind="original", counts=COUNTS)
+    filling = bench.Filling.objects.create(collection=collection, depth=10, before=qrels, funnel=FUNNEL)
     filling.runs.add(run)
     about = {"before": qrels, "after": qrels, "key": "k", "options": {"runs": [run.pk]}}
-    report = Report.objects.create(collection=collection, **about)
-    suite = Suite.objects.create(name="main")
-    SuiteMember.objects.create(suite=suite, collection=collection, place=1)
+    report = bench.Report.objects.create(collection=collection, **about)
+    suite = bench.Suite.objects.create(name="main")
+    bench.SuiteMember.objects.create(suite=suite, collection=collection, place=1)
     return run, qrels, filling, report, suite
 
 
-def gate_of(run: Run, qrels: Qrels) -> Gate:
+def gate_of(run: bench.Run, qrels: bench.Qrels) -> bench.Gate:
     """A verdict on a run, here beside itself, which unjudged documents decide."""
     values = {"old": 0.5, "new": 0.4, "change": -0.1, "low": -0.2, "high": 0.0, "least": -0.1, "most": 0.1}
     outcome = {**values, "lowest": -0.2, "highest": 0.2, "max_drop": 0.01, "is_exact": True}
@@ -140,40 +124,42 @@ def gate_of(run: Run, qrels: Qrels) -> Gate:
     }  # fmt: skip
     options = {"measures": "P@1", "max_drop": 0.01, "confidence": 0.95, "weights": "plain", "qrels": None}
     about = {"verdict": "cannot_tell", "options": options, "result": result}
-    gate = Gate.objects.create(collection=run.collection, run=run, against=run, **about)
+    gate = bench.Gate.objects.create(collection=run.collection, run=run, against=run, **about)
     gate.refresh_from_db()
     return gate
 
 
-def traced_by_an_agent(pair: Pair) -> tuple[AgentJob, Trace]:
+def traced_by_an_agent(pair: Pair) -> tuple[bench.AgentJob, bench.Trace]:
     """What an agent searched and answered about the pair's query."""
     collection = pair.collection
     queries = {str(collection.pk): [pair.query_id]}
-    sample = AgentSample.objects.create(collection=collection, seed=0, per_member=1, queries=queries)
+    sample = bench.AgentSample.objects.create(collection=collection, seed=0, per_member=1, queries=queries)
     options = {"protocol": "fixed", "rounds": 1, "tokens": 2048, "tokenizer": "pieces", "agents": {"j": 1}}
     options["retrievers"] = [{"name": "bm25", "kind": "bm25", "recipe": {}}]
-    job = AgentJob.objects.create(collection=collection, kind="search", key="k", sample=sample, options=options)
+    job = bench.AgentJob.objects.create(collection=collection, kind="search", key="k", sample=sample, options=options)
     rounds = [{"search": "birds", "returned": [pair.document.external_id], "truncated": []}]
     answers = [{"round": 1, "answer": "So.", "confidence": 9, "citations": [], "unknown_citations": [], "problem": ""}]
     whole = {"rounds": rounds, "answers": answers, "stop": "rounds", "searches": 1}
-    return job, Trace.objects.create(job=job, query=pair.query, retriever="bm25", agent="j", **whole)
+    return job, bench.Trace.objects.create(job=job, query=pair.query, retriever="bm25", agent="j", **whole)
 
 
-def reference_study_of(pair: Pair, writer: Assessor) -> StudyAnswer:
+def reference_study_of(pair: Pair, writer: Assessor) -> bench.StudyAnswer:
     """An open study of two queries' reference answers: a person wrote about one, and the other one is free."""
     collection = pair.collection
-    job = AgentJob.objects.create(collection=collection, kind="reference", key="r", state="ready")
+    job = bench.AgentJob.objects.create(collection=collection, kind="reference", key="r", state="ready")
     queries = (pair.query, make_query(collection, "Why do birds fly?"))
     written, free = (job.references.create(query=one, answer="So.", model="m") for one in queries)
-    study = ReferenceStudy.objects.create(collection=collection, job=job, seed=0, references=[written.pk, free.pk])
+    study = bench.ReferenceStudy.objects.create(
+        collection=collection, job=job, seed=0, references=[written.pk, free.pk]
+    )
     at = dict.fromkeys(("reserved_at", "written_at"), study.created_at)
-    return StudyAnswer.objects.create(study=study, reference=written, writer=writer, answer="Yes.", **at)
+    return bench.StudyAnswer.objects.create(study=study, reference=written, writer=writer, answer="Yes.", **at)
 
 
-def synthesis_of(pair: Pair) -> Synthesis:
+def synthesis_of(pair: Pair) -> bench.Synthesis:
     """One synthesis with one bundle."""
-    synthesis = Synthesis.objects.create(collection=pair.collection, key="k", options=SYNTHESIS, total=1)
-    SyntheticBundle.objects.create(synthesis=synthesis, place=0, seed_id="q", seed_text="birds", bundle=BUNDLE)
+    synthesis = bench.Synthesis.objects.create(collection=pair.collection, key="k", options=SYNTHESIS, total=1)
+    bench.SyntheticBundle.objects.create(synthesis=synthesis, place=0, seed_id="q", seed_text="birds", bundle=BUNDLE)
     return synthesis
 
 

@@ -24,7 +24,6 @@ from tests.engine_parts import FAST, collection_of, make_panel, spent_by, state_
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
 from tests.machines import on_machine, serve_s3
-from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
 from tests.stages import first_slow
 from tests.standing import end_standing_worker
@@ -116,9 +115,7 @@ def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: 
 
 
 @pytest.mark.parametrize("budget", first_slow([100.0, None]), ids=["with a budget", "without any limit"])
-def test_a_judge_worker_killed_with_its_machine_costs_no_call_twice(
-    machines: Machines, model_server: LocalModels, budget: float | None
-) -> None:
+def test_a_judge_worker_killed_with_its_machine_costs_no_call_twice(machines, model_server, budget) -> None:
     """Its pending answers are gone with its disk: what was in flight is asked again, and counted as possibly paid."""
     collection = collection_of(24)
     make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))

@@ -100,9 +100,7 @@ def test_a_store_that_is_away_costs_the_export_and_leaves_no_file_and_a_page_say
     assert answer.status_code == 503 and "file store" in answer.text
 
 
-def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(
-    birds: Collection, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(birds, turn_to: Turn, monkeypatch) -> None:
     make_pair(birds, birds.query_set.get(), make_document(birds, external_id="d2"))
     turn_to("a")
     run = keep_upload(birds, SimpleUploadedFile("bm25.run", b"q1 Q0 d2 1 9.5 bm25\n"), "run")
@@ -222,9 +220,7 @@ def test_the_command_shows_fills_and_empties(birds: Collection, turn_to: Turn, s
     assert not (b / "exports" / "birds").exists() and (b / "exports" / "mine").exists()
 
 
-def test_a_full_disk_ends_the_publishing_of_a_training_only_as_long_as_it_is_full(
-    turn_to: Turn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_ends_the_publishing_of_a_training_only_as_long_as_it_is_full(turn_to: Turn, monkeypatch) -> None:
     folder = JobFolder(turn_to("a") / "jobs" / "birds" / "1")
     folder.path.mkdir(parents=True)
     folder.log.write_text("step 1\n")

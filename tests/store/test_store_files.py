@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test import override_settings
 from django.utils import timezone
 from fsspec.registry import _registry
+from hypothesis import given
+from hypothesis import strategies as st
 
 from config.checks import usable_store
-from store import files
+from store import files, paths
 from store.models import StoredContent, StoredFile
 from store.nodes import node_id
 from store.objects import ObjectStore, StoreUnavailable
+from tests.factories import make_collection
 from tests.machines import Turn, turn_to
+from training.models import Job, Model
 
 __all__ = ["turn_to"]
 
@@ -71,9 +77,7 @@ def test_files_are_found_by_a_pattern_whoever_made_them(turn_to: Turn) -> None:
     assert sorted(one.read_text() for one in found) == ["a", "b"] and not (folder / "one" / "deeper").exists()
 
 
-def test_equal_contents_are_stored_once_and_not_sent_again(
-    turn_to: Turn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_contents_are_stored_once_and_not_sent_again(turn_to: Turn, tmp_path: Path, monkeypatch) -> None:
     folder = write(turn_to("a") / "exports" / "birds", one="same", two="same")
     files.publish(folder)
     assert objects(tmp_path) == {sha256(b"same").hexdigest()} and StoredFile.objects.count() == 2
@@ -112,9 +116,7 @@ def test_what_grows_is_fetched_anew_and_never_over_what_this_machine_writes(turn
     assert files.fetch(log("a"), newest=True).read_text() == "2"
 
 
-def test_a_path_outside_of_var_and_an_instance_without_a_store_are_left_alone(
-    turn_to: Turn, settings: Any, tmp_path: Path
-) -> None:
+def test_a_path_outside_of_var_and_an_instance_without_a_store_are_left_alone(turn_to, settings, tmp_path) -> None:
     elsewhere = write(tmp_path / "elsewhere", one="1")
     turn_to("a")
     assert files.publish(elsewhere) == 0 and files.fetch(elsewhere) == elsewhere
@@ -139,9 +141,7 @@ def test_a_damaged_content_is_refused_and_leaves_nothing(turn_to: Turn, tmp_path
     assert node_id() == own != other and len(own) == 32, "each VAR has a name of its own and keeps it"
 
 
-def test_contents_that_no_file_has_are_swept_after_a_day(
-    turn_to: Turn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contents_that_no_file_has_are_swept_after_a_day(turn_to: Turn, tmp_path: Path, monkeypatch) -> None:
     folder = write(turn_to("a") / "exports" / "birds", one="first", two="second")
     files.publish(folder)
     files.delete(folder / "one")
@@ -209,9 +209,7 @@ def test_contents_that_the_store_lost_come_from_a_machine_that_has_them(turn_to:
     assert objects(tmp_path) == {sha256(b"1").hexdigest()} and files.refill_contents() == [gone]
 
 
-def test_a_folder_that_is_removed_while_files_are_listed_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_removed_while_files_are_listed_is_left_out(tmp_path: Path, monkeypatch) -> None:
     # As a training prunes its oldest checkpoint between a look at its folder and a look into it.
     for name in ("checkpoint-1", "checkpoint-2"):
         write(tmp_path / "job" / name, weights="many")
@@ -225,3 +223,47 @@ def test_a_folder_that_is_removed_while_files_are_listed_is_left_out(
 
     monkeypatch.setattr(os, "scandir", look)
     assert list(files.files_below(tmp_path / "job")) == [tmp_path / "job" / "checkpoint-2" / "weights"]
+
+
+TEXTS = st.text(max_size=20) | st.sampled_from(["$QUORUM_VAR", "$QUORUM_VAR/x", "$QUORUM_VAR$/x", "/v", "/v/", "/v/x"])
+
+
+@given(st.recursive(TEXTS | st.integers() | st.none(), lambda part: st.lists(part) | st.dictionaries(TEXTS, part)))
+def test_whatever_is_stored_comes_back(document: object) -> None:
+    with override_settings(VAR=Path("/v")):
+        stored = paths.change_texts(document, paths.encode_path)
+        assert paths.change_texts(stored, paths.decode_path) == document
+
+
+def test_a_path_moves_with_var_and_a_text_with_the_mark_does_not(settings: Any) -> None:
+    settings.VAR = Path("/one")
+    stored = [paths.encode_path(text) for text in ("/one/models/m", "/one", "/oneself/x", "$QUORUM_VAR/etc", "a/b")]
+    assert stored == ["$QUORUM_VAR/models/m", "/one", "/oneself/x", "$QUORUM_VAR$/etc", "a/b"]
+    settings.VAR = Path("/two")
+    decoded = [paths.decode_path(text) for text in stored]
+    assert decoded == ["/two/models/m", "/one", "/oneself/x", "$QUORUM_VAR/etc", "a/b"]
+    names = [paths.name_below_var(Path(path)) for path in ("/two/x/../../etc", "/two", "/elsewhere/x", "relative")]
+    assert names == [None] * 4 and paths.name_below_var(Path("/two/a/b")) == "a/b", "only paths below VAR have a name"
+
+
+@pytest.mark.django_db
+def test_rows_name_var_by_its_mark_and_are_found_by_their_path(settings: Any, tmp_path: Path) -> None:
+    settings.VAR = tmp_path
+    job = Job.objects.create(
+        collection=make_collection("birds"),
+        folder=str(tmp_path / "jobs" / "one"),
+        options={"data": str(tmp_path / "exports" / "x"), "models": {"tuned": f"{tmp_path}/models/m"}, "base": "a/b"},
+    )
+    folder = f"{tmp_path}/models/m"
+    Model.objects.create(job=job, name="m", recipe="prism", base="tiny:qwen3", folder=folder)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT folder, options FROM training_job")
+        ((stored, options),) = cursor.fetchall()
+    assert stored == "$QUORUM_VAR/jobs/one" and str(tmp_path) not in str(options)
+    assert Model.objects.filter(folder=folder).exists() and Model.objects.filter(folder__in=[folder]).exists()
+    assert Job.objects.filter(options__models__tuned=folder).exists()
+    assert list(Job.objects.values_list("options__models__tuned", flat=True)) == [folder]
+    settings.VAR = tmp_path / "other"
+    again = Job.objects.get()
+    assert again.folder == f"{tmp_path}/other/jobs/one"
+    assert again.options["models"]["tuned"] == f"{tmp_path}/other/models/m" and again.options["base"] == "a/b"
