@@ -22,6 +22,8 @@ from jobs.leases import claim, perform
 from jobs.models import BackgroundJob, JobState
 from tests.factories import make_collection, make_user
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.fixture
 def olga(client: Client, settings: Any, tmp_path: Path) -> User:
@@ -58,11 +60,11 @@ def confirm(client: Client, user: User, method: str, at: float) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_backup_is_made_while_the_page_waits_and_listed_with_its_checksum(client: Client, olga: User) -> None:
-    assert "No backups yet" in client.get(reverse("backups")).content.decode()
-    client.post(reverse("make_backup"))
-    client.post(reverse("make_backup"))
+    assert "No backups yet" in client.get(reverse("backups")).text
+    for _ in range(2):
+        client.post(reverse("make_backup"))
     waiting = client.get(reverse("backups"), headers={"HX-Request": "true"})
-    assert waiting.status_code == 200 and "Waiting for a worker." in waiting.content.decode()
+    assert waiting.status_code == 200 and "Waiting for a worker." in waiting.text
     job = work()
     assert job.state == JobState.READY, job.error
     assert job.done == job.total > 0 and BackgroundJob.objects.filter(kind=services.TASK).count() == 1
@@ -70,12 +72,11 @@ def test_a_backup_is_made_while_the_page_waits_and_listed_with_its_checksum(clie
     with tarfile.open(path) as tar:
         assert tar.getnames()[:2] == ["manifest.json", "database.dump"]
     over = client.get(reverse("backups"), headers={"HX-Request": "true"})
-    assert over.status_code == 286 and path.name in over.content.decode()
-    assert hashlib.sha256(path.read_bytes()).hexdigest() in over.content.decode()
-    assert "of disk space are free" in client.get(reverse("backups")).content.decode()
+    assert over.status_code == 286
+    assert path.name in over.text and hashlib.sha256(path.read_bytes()).hexdigest() in over.text
+    assert "of disk space are free" in client.get(reverse("backups")).text
 
 
-@pytest.mark.django_db
 def test_a_backup_that_fails_says_why_and_leaves_no_file(client: Client, olga: User, monkeypatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise QuorumError("pg_dump failed: no room")
@@ -83,7 +84,7 @@ def test_a_backup_that_fails_says_why_and_leaves_no_file(client: Client, olga: U
     monkeypatch.setattr("config.backups.services.write_backup", fail)
     client.post(reverse("make_backup"))
     assert work().state == JobState.FAILED
-    assert "pg_dump failed: no room" in client.get(reverse("backups")).content.decode()
+    assert "pg_dump failed: no room" in client.get(reverse("backups")).text
     birds, stones = make_collection("birds"), make_collection("stones")
     (ended,) = list_ended(birds, olga, timezone.now())
     assert (ended.failed, ended.sentence, ended.address) == (True, "The backup failed.", reverse("backups"))
@@ -93,7 +94,6 @@ def test_a_backup_that_fails_says_why_and_leaves_no_file(client: Client, olga: U
     assert not list(backups_folder().iterdir())
 
 
-@pytest.mark.django_db
 def test_a_download_takes_the_password_again_and_is_recorded(client: Client, olga: User) -> None:
     name = write_file()
     page, download = reverse("backup", args=[name]), reverse("download_backup", args=[name])
@@ -103,7 +103,7 @@ def test_a_download_takes_the_password_again_and_is_recorded(client: Client, olg
     assert client.get(download).status_code == 405
     answer = client.post(client.get(page)["Location"], {"password": "olga-password"})
     assert (answer.status_code, answer["Location"]) == (302, page)
-    assert "Download" in client.get(page).content.decode()
+    assert "Download" in client.get(page).text
     assert b"".join(client.post(download)) == b"a backup"
     entry = AuditEntry.objects.get(act="backup.downloaded")
     assert (entry.person, entry.details) == (olga, {"file": name})
@@ -111,7 +111,6 @@ def test_a_download_takes_the_password_again_and_is_recorded(client: Client, olg
     assert client.post(download).status_code == 302
 
 
-@pytest.mark.django_db
 def test_with_a_second_factor_the_password_is_not_enough(client: Client, olga: User) -> None:
     name = write_file()
     Authenticator.objects.create(user=olga, type=Authenticator.Type.TOTP, data={})
@@ -122,7 +121,6 @@ def test_with_a_second_factor_the_password_is_not_enough(client: Client, olga: U
     assert b"".join(client.post(reverse("download_backup", args=[name]))) == b"a backup"
 
 
-@pytest.mark.django_db
 def test_a_backup_is_deleted_with_its_checksum_and_no_name_leads_elsewhere(client: Client, olga: User) -> None:
     name = write_file()
     (backups_folder() / f"{name}.sha256").write_text("0  x\n")

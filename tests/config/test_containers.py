@@ -12,8 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +19,7 @@ import pytest
 
 from embedded import postgres, redis_server
 from tests.config.other_servers import QUIET, running_postgres
+from tests.config.test_serving import status_of
 from tests.instances import ROOT, until
 from tests.plugin_browser import free_port
 
@@ -195,12 +194,8 @@ def test_the_site_answers(containers: Containers) -> None:
 
     def answer(path: str) -> int:
         about = {"Host": "quorum.example", "X-Forwarded-Proto": "https"}
-        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=about)
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:
-                return int(response.status)
-        except urllib.error.HTTPError as error:
-            return error.code
+            return status_of(f"http://127.0.0.1:{port}{path}", **about)
         except OSError:
             return 0
 

@@ -18,12 +18,9 @@ def told(var: Path) -> dict[str, Any]:
     return dict(json.loads((var / extra.STATE).read_text()))
 
 
-def run(one: Extra) -> None:
-    def ended() -> bool:
-        one.look()
-        return one.process is None
-
-    until(ended)
+def is_over(one: Extra) -> bool:
+    one.look()
+    return one.process is None
 
 
 @pytest.fixture
@@ -48,7 +45,7 @@ def test_an_installation_that_ends_well_brings_up_the_worker(installer: Path, tm
     one = Extra(tmp_path, lambda: ready.append(True))
     one.start()
     assert told(tmp_path)["state"] == "installing" and not ready
-    run(one)
+    until(lambda: is_over(one))
     state = told(tmp_path)
     assert ready == [True] and state["state"] == "ready" and state["done"] == state["of"] > 40
     assert (tmp_path / "venv").read_text() == f"{sys.prefix}\n", "they go beside the Python that runs"
@@ -59,7 +56,7 @@ def test_one_that_fails_says_why_and_what_to_do(installer: Path, tmp_path: Path)
     installer.write_text(f"echo '{reason}'; exit 1")
     one = Extra(tmp_path, lambda: pytest.fail("not ready"))
     one.start()
-    run(one)
+    until(lambda: is_over(one))
     assert told(tmp_path)["state"] == "failed"
     assert told(tmp_path)["line"].startswith(f"{reason}: make install-training")
 

@@ -40,34 +40,21 @@ def hit(site: Rig, row: str, fault: Fault, pairs: int = PAIRS, calls: int = BEFO
     return outcome
 
 
-def one_child(site: Rig) -> list[int]:
-    return next(children for children in site.workers().values() if children)[:1]
+def hit_by(site: Rig, who: str) -> list[int]:
+    if who == "one worker":
+        return next(children for children in site.workers().values() if children)[:1]
+    if who == "all workers":
+        return [pid for main, children in site.workers().items() for pid in (main, *children)]
+    return [site.service(who)]
 
 
-def all_workers(site: Rig) -> list[int]:
-    return [pid for main, children in site.workers().items() for pid in (main, *children)]
-
-
-KILLED: dict[str, Callable[[Rig], list[int]]] = {
-    "one worker": one_child,
-    "all workers": all_workers,
-    "postgres": lambda site: [site.service("postgres")],
-    "redis": lambda site: [site.service("redis")],
-    "keeper": lambda site: [site.service("keeper")],
-}
-STOPPED: dict[str, Callable[[Rig], list[int]]] = {
-    "all workers": all_workers,
-    "postgres": lambda site: family(site.service("postgres")),
-    "one worker": one_child,
-    "redis": lambda site: [site.service("redis")],
-    "keeper": lambda site: [site.service("keeper")],
-}
+KILLED = ("one worker", "all workers", "postgres", "redis", "keeper")
 
 
 @pytest.mark.parametrize("who", first_slow(KILLED, 2))
 def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     def fault(site: Rig) -> tuple[float, float]:
-        killed, dead = kill(*KILLED[who](site))
+        killed, dead = kill(*hit_by(site, who))
         time.sleep(0.2)
         return killed, max(dead, killed + 0.2)
 
@@ -76,10 +63,11 @@ def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
 
 
 @pytest.mark.weekly
-@pytest.mark.parametrize("who", STOPPED)
+@pytest.mark.parametrize("who", KILLED)
 def test_a_standstill_of_twenty_seconds_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     def fault(site: Rig) -> tuple[float, float]:
-        stopped, going = stop_for(STANDSTILL_S, *STOPPED[who](site))
+        pids = family(site.service(who)) if who == "postgres" else hit_by(site, who)
+        stopped, going = stop_for(STANDSTILL_S, *pids)
         return stopped, going if who == "postgres" else stopped + 0.2  # nothing is committed without PostgreSQL
 
     outcome = hit(site, f"stop {who}", fault)
@@ -117,7 +105,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 
 @pytest.mark.weekly
-@pytest.mark.parametrize("who", ["all workers", "postgres", "redis", "keeper"])
+@pytest.mark.parametrize("who", KILLED[1:])
 def test_judge_wait_outlives_what_is_killed_under_it(bare: Rig, who: str) -> None:
     """It waits, starts workers anew, and ends with 0; nobody has to repeat the command."""
     name = f"wait-{who.replace(' ', '-')}"
@@ -125,7 +113,7 @@ def test_judge_wait_outlives_what_is_killed_under_it(bare: Rig, who: str) -> Non
     bare.models.offset = bare.models.log.stat().st_size
     waiting = bare.instance.start("manage.py", "judge", name, "--wait", "--json", "--workers", "2")
     until(lambda: len(bare.models.requests()) >= BEFORE, f"{BEFORE} calls")
-    killed, dead = kill(*KILLED[who](bare))
+    killed, dead = kill(*hit_by(bare, who))
     out, err = waiting.communicate(timeout=PATIENCE)
     assert waiting.returncode == 0, err
     outcome = bare.outcome(name, killed, max(dead, killed + 0.2))

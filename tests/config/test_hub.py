@@ -85,19 +85,11 @@ def test_an_export_is_pushed_and_pushed_again_makes_no_commit(hub: HubServer, bo
     assert steps == [(sum(sizes[:place]), sum(sizes)) for place in range(len(sizes) + 1)], "bytes that are done"
 
 
-def test_files_of_an_earlier_push_that_would_be_loaded_are_deleted(hub: HubServer, books: Collection) -> None:
-    push("team/books", "--export", str(make_export(books, "prism", teacher="votes").number))
-    assert "dev.jsonl" in hub.repositories["datasets/team/books"].files()
-    push("team/books", "--export", str(make_export(books, "prism", teacher="votes", split=1.0).number))
-    assert "dev.jsonl" not in hub.repositories["datasets/team/books"].files()
-
-
 def test_a_model_is_pushed_with_all_its_files(hub: HubServer, books: Collection, tmp_path: Path) -> None:
     folder = tmp_path / "var" / "models" / "books" / "one"
     folder.mkdir(parents=True)
-    for name in ("README.md", "reranker.json", "config.json", ".lock"):
+    for name in ("README.md", "reranker.json", "config.json", ".lock", "model.safetensors"):
         (folder / name).write_text("{}")
-    (folder / "model.safetensors").write_bytes(b"weights" * 100)
     job = Job.objects.create(collection=books, folder=str(tmp_path), state=Job.State.FINISHED)
     model = Model.objects.create(collection=books, job=job, name="one", recipe="prism", base="tiny", folder=str(folder))
     code, told, _ = push("team/model", "--model", str(model.pk), "--public")
@@ -106,7 +98,10 @@ def test_a_model_is_pushed_with_all_its_files(hub: HubServer, books: Collection,
     assert set(files) == {".gitattributes", "README.md", "reranker.json", "config.json", "model.safetensors"}
 
 
-def test_private_data_never_goes_to_a_repository_that_everybody_reads(hub: HubServer, books: Collection) -> None:
+def test_private_data_never_goes_to_a_public_repository_and_files_of_an_earlier_push_are_deleted(hub, books) -> None:
+    for split, is_there in (({}, True), ({"split": 1.0}, False)):
+        push("team/sets", "--export", str(make_export(books, "prism", teacher="votes", **split).number))
+        assert ("dev.jsonl" in hub.repositories["datasets/team/sets"].files()) == is_there
     made = str(make_export(books, "csv").number)
     push("team/books", "--export", made)
     repository = hub.repositories["datasets/team/books"]
@@ -184,15 +179,11 @@ def test_a_page_says_who_will_read_which_files_before_a_worker_pushes_them(hub, 
     assert [(entry.act, entry.person) for entry in acts] == [("export.push-asked", alice), ("export.pushed", alice)]
     (ended,) = list_ended(books, alice, timezone.now())
     assert (ended.sentence, ended.address) == (f"Export {made.number} was pushed to the hub.", address)
-
-
-def test_a_push_that_the_hub_refuses_is_in_the_inbox_and_its_page_says_why(hub, books, client, alice: User) -> None:
-    made = make_export(books, "csv")
-    address = ask(client, made, "others/books")
-    assert work().state == HubPush.FAILED
-    assert "did not take others/books" in client.get(address).text
-    (ended,) = list_ended(books, alice, timezone.now())
-    assert ended.failed and ended.sentence == f"The push of export {made.number} to the hub failed."
+    refused = make_export(books, "csv")
+    address = ask(client, refused, "others/books")
+    assert work().state == HubPush.FAILED and "did not take others/books" in client.get(address).text
+    (ended,) = (row for row in list_ended(books, alice, timezone.now()) if row.failed)
+    assert ended.sentence == f"The push of export {refused.number} to the hub failed."
 
 
 def test_a_stored_token_is_used_and_stands_nowhere(hub, books, client, alice: User, monkeypatch, settings) -> None:

@@ -148,16 +148,13 @@ def names_read() -> Iterator[str]:
             yield from asks.findall(path.read_text())
 
 
-def test_the_program_reads_every_variable_that_is_set() -> None:
+def test_the_program_reads_every_variable_that_is_set_and_takes_its_value(tmp_path: Path) -> None:
     known = {*names_read(), *OF_CLOUDS}
     assert {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "QUORUM_STORE"} <= known
     given = set(of_kind("ConfigMap")[0]["data"]) | set(SECRETS[0]["stringData"])
     given |= {one["name"] for pod in PODS.values() for container in containers(pod) for one in container.get("env", [])}
     assert given <= known
     assert {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "QUORUM_STORE", "QUORUM_STOP_DELAY_S"} <= given
-
-
-def test_the_program_takes_the_values(tmp_path: Path) -> None:
     given = {**of_kind("ConfigMap")[0]["data"], **SECRETS[0]["stringData"], "QUORUM_STOP_DELAY_S": "10"}
     given |= {"SECRET_KEY": "s" * 50, "QUORUM_VAR": str(tmp_path / "node"), "QUORUM_PRODUCTION": "1"}
     code = "from config.startup import refuse_unusable_settings as look; look(); from django.conf import settings;"
@@ -185,7 +182,7 @@ def test_pods_run_as_nobody_special_on_a_file_system_that_cannot_be_written(name
         assert container["resources"]["limits"].get("nvidia.com/gpu", 0) == is_trainer, "a trainer owns one"
 
 
-def test_pods_of_a_new_version_wait_for_the_job_that_migrates() -> None:
+def test_pods_of_a_new_version_wait_for_the_job_that_migrates_and_nobody_is_killed_in_time() -> None:
     (job,) = PODS["quorum-migrate"]["spec"]["containers"]
     assert job["command"][:3] == ["python", "manage.py", "migrate"]
     for name in PODS.keys() - {"quorum-migrate"}:
@@ -193,9 +190,6 @@ def test_pods_of_a_new_version_wait_for_the_job_that_migrates() -> None:
         (container,) = PODS[name]["spec"]["containers"]
         assert "manage.py migrate --check" in first["command"][-1] and first["image"] == container["image"]
         assert "command" not in container and "args" not in container, "the image says what runs"
-
-
-def test_nobody_is_killed_who_would_have_ended_in_time() -> None:
     web = PODS["quorum-web"]["spec"]
     delay = float({one["name"]: one["value"] for one in web["containers"][0]["env"]}["QUORUM_STOP_DELAY_S"])
     probe = web["containers"][0]["readinessProbe"]

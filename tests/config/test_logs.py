@@ -30,6 +30,8 @@ from tests.factories import client_of, make_collection, make_member
 from tests.instances import ROOT, until
 from tests.modelserver.fixtures import KEY, LocalModels
 
+pytestmark = pytest.mark.django_db
+
 __all__ = ["call"]
 
 
@@ -93,7 +95,6 @@ def test_text_is_one_line_with_what_was_bound() -> None:
     assert all(part in line for part in ("[warning]", "Redis is away", "pair=7", "[jobs.x]"))
 
 
-@pytest.mark.django_db
 def test_a_request_has_one_line_with_who_asked_for_what(lines: Lines) -> None:
     alice = make_member(make_collection("books"), "alice", Role.ADMIN)
     answer = client_of(alice).get("/c/books/?q=secret-words", headers={"X-Request-ID": "proxy-1:a.b"})
@@ -106,7 +107,6 @@ def test_a_request_has_one_line_with_who_asked_for_what(lines: Lines) -> None:
     assert get_contextvars() == {}
 
 
-@pytest.mark.django_db
 def test_an_id_that_is_none_is_replaced(lines: Lines) -> None:
     for number, text in enumerate(("", "has space", "x" * 101, "ünï", "-begins", 'quote"')):
         answer = Client().get("/accounts/login/", headers={"X-Request-ID": text})
@@ -114,7 +114,6 @@ def test_an_id_that_is_none_is_replaced(lines: Lines) -> None:
         assert lines.of("request_finished")[number]["request_id"] == answer.headers["X-Request-ID"]
 
 
-@pytest.mark.django_db
 def test_a_request_that_is_refused_early_has_an_id_and_a_line_and_a_probe_has_neither(lines: Lines) -> None:
     assert Client().get("/c/a%00b/").headers["X-Request-ID"] == lines.of("request_finished")[0]["request_id"]
     assert Client().get("/nowhere/").headers["X-Request-ID"] == lines.of("request_finished")[1]["request_id"]
@@ -123,7 +122,6 @@ def test_a_request_that_is_refused_early_has_an_id_and_a_line_and_a_probe_has_ne
         assert Client().get("/nowhere.txt").status_code == 404
 
 
-@pytest.mark.django_db
 def test_what_opens_a_door_is_in_no_line(lines: Lines, settings: Any) -> None:
     token = "Aa0-token-of-an-invitation-that-holds"
     Client().get(f"/invitations/{token}/")
@@ -162,7 +160,6 @@ def test_a_message_carries_the_id_of_the_request_that_sent_it_and_its_task_says_
     clear_contextvars()
 
 
-@pytest.mark.django_db
 def test_a_jobs_lines_name_it_and_so_does_the_request_that_asked_for_it(lines: Lines) -> None:
     with bound_contextvars(request_id="r-2"):
         asked, _ = background.enqueue("tests.nothing", 7)

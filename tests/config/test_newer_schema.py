@@ -9,10 +9,11 @@ from config import health, startup
 from tests.instances import PATIENCE
 from tests.stages import first_slow
 
+pytestmark = pytest.mark.django_db
+
 LATER = ("judges", "9999_of_a_later_version")
 
 
-@pytest.mark.django_db
 def test_a_process_of_an_older_version_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     MigrationRecorder(connection).record_applied(*LATER)
     monkeypatch.setattr(health, "_is_migrated", False)
@@ -25,7 +26,6 @@ def test_a_process_of_an_older_version_is_not_ready(monkeypatch: pytest.MonkeyPa
     assert ".".join(LATER) + " and 1 more." in startup.read_schema().refusal
 
 
-@pytest.mark.django_db
 def test_what_a_migration_replaces_is_known_where_all_of_it_was_applied() -> None:
     """Version 0.1.0 had two migrations where this one has api.0001_version_0_1_0."""
     recorder = MigrationRecorder(connection)

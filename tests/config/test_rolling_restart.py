@@ -66,7 +66,6 @@ class Machines:
         return any(f" {pid}," in one.decode() for one in said)
 
     def stop(self, name: str) -> None:
-        """Ask the process to end, and wait until it has."""
         child = self.running.pop(name)
         child.terminate()
         assert child.wait(PATIENCE) == 0, (self.folder / f"{name}.log").read_text()

@@ -33,11 +33,12 @@ from tests.judging_scene import make_scene
 from tests.site.test_permissions import World, routes
 from tests.speed import slowness
 
+pytestmark = pytest.mark.django_db
+
 QUICK_S = 1.0
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
 @pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)], ids=["every eighth page", "every page"])
 def test_every_page_of_every_role_is_read_without_redis(redis_is_unavailable: None, step: int) -> None:
     world = World()
@@ -127,7 +128,6 @@ def test_only_what_is_away_is_called_so() -> None:
         assert not unavailability.means_unavailable_service(error), error
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "place", ["annotation.home.overview.views.own_work", "django.contrib.sessions.backends.base.SessionBase.is_empty"]
 )
@@ -151,7 +151,6 @@ def test_without_postgresql_a_page_says_when_to_come_back(monkeypatch, caplog, p
         assert '<html lang="zh-hans">' in unavailability.build_unavailable_response().content.decode()
 
 
-@pytest.mark.django_db
 def test_without_postgresql_the_api_answers_with_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "close", lambda: None)
     monkeypatch.setattr("api.authentication.find_token", gone)

@@ -33,9 +33,18 @@ def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dic
     return child, json.loads(line)
 
 
-def status_of(address: str) -> int:
-    with urlopen(address, timeout=60) as response:
-        return int(response.status)
+def status_of(address: str, **headers: str) -> int:
+    try:
+        with urlopen(Request(address, headers=headers), timeout=60) as response:
+            return int(response.status)
+    except HTTPError as refused:
+        with refused:
+            return refused.code
+
+
+def page_as(name: str, address: str) -> int:
+    """The status of the sign-in page for a visitor who comes through the proxy under that name."""
+    return status_of(f"{address}/accounts/login/", **{"Host": name, "X-Forwarded-Proto": "https"})
 
 
 def test_a_demo_whose_runs_take_too_long_comes_up_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,17 +90,6 @@ def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Ca
 
 
 PRODUCTION = {"QUORUM_PRODUCTION": "1", "ALLOWED_HOSTS": "quorum.example"}
-
-
-def page_as(name: str, address: str) -> int:
-    """The status of the sign-in page for a visitor who comes through the proxy under that name."""
-    headers = {"Host": name, "X-Forwarded-Proto": "https"}
-    try:
-        with urlopen(Request(f"{address}/accounts/login/", headers=headers), timeout=60) as response:
-            return int(response.status)
-    except HTTPError as refused:
-        with refused:
-            return refused.code
 
 
 @pytest.mark.slow

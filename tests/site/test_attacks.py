@@ -46,8 +46,7 @@ def test_stored_markup_in_every_text_stays_text_on_every_page(who: str) -> None:
     world = Attacked(HTML)
     client = world.client(who)
     client.post("/c/birds/judge/next/")
-    found = {path: bad for path, page in pages(world, who) if (bad := dangers(page))}
-    assert found == {}
+    assert {path: bad for path, page in pages(world, who) if (bad := dangers(page))} == {}
 
 
 def test_stored_markup_is_there_and_escaped() -> None:
@@ -65,11 +64,9 @@ def test_markup_in_an_address_does_not_come_back_as_markup(who: str) -> None:
     world = World()
     names = "search q act person since until before after campaign route format next a b population measure process"
     query = "?" + "&".join(f"{name}=%22%27%3E%3C{MARK}%20onfocus%3D1%3E" for name in names.split())
-    found = {path: bad for path, page in pages(world, who, query) if (bad := dangers(page))}
-    assert found == {}
-    client = world.client(who)
-    missing = client.get(f"/%22%3E%3C{MARK}%3E/")
-    assert missing.status_code == 404 and dangers(missing.content.decode()) == []
+    assert {path: bad for path, page in pages(world, who, query) if (bad := dangers(page))} == {}
+    missing = world.client(who).get(f"/%22%3E%3C{MARK}%3E/")
+    assert missing.status_code == 404 and dangers(missing.text) == []
 
 
 @pytest.mark.parametrize("who", first_quick(["visitor", "admin", "owner"]))
@@ -83,7 +80,7 @@ def test_markup_in_a_refused_form_does_not_come_back_as_markup(who: str) -> None
             client = world.client(who)  # some of these end a session
         response = client.post(route.path, values)
         if response.headers.get("Content-Type", "").startswith("text/html") and not response.streaming:
-            assert dangers(response.content.decode()) == [], route.path
+            assert dangers(response.text) == [], route.path
 
 
 # Requests from elsewhere
@@ -98,14 +95,21 @@ def test_no_post_works_without_the_token_of_the_site() -> None:
     assert set(AuditEntry.objects.exclude(act="session.in").values_list("act", flat=True)) == {"invitation.made"}
 
 
-def test_a_post_from_another_site_is_refused_even_with_a_token() -> None:
+def test_a_post_from_another_site_is_refused_and_a_session_key_given_before_sign_in_is_worth_nothing_after_it() -> None:
     make_user("alice")
-    client = Client(enforce_csrf_checks=True)
+    client, other = Client(enforce_csrf_checks=True), Client()
+    session = client.session
+    session["planted"] = True
+    session.save()
+    client.cookies["sessionid"] = other.cookies["sessionid"] = session.session_key
     client.get("/accounts/login/")
     token = client.cookies["csrftoken"].value
     values = {"login": "alice", "password": "alice-password", "csrfmiddlewaretoken": token}
     assert client.post("/accounts/login/", values, headers={"origin": "https://evil.example"}).status_code == 403
-    assert client.post("/accounts/login/", values, headers={"origin": "http://testserver"}).status_code == 302
+    answer = client.post("/accounts/login/", values, headers={"origin": "http://testserver"})
+    cookie = answer.cookies["sessionid"]
+    assert cookie["httponly"] and cookie["samesite"] == "Lax", "out of reach of scripts and of other sites"
+    assert (other.get("/accounts/").status_code, client.get("/accounts/").status_code) == (302, 200)
 
 
 @pytest.mark.parametrize("who", first_quick(["admin", "visitor", "owner"]))
@@ -137,17 +141,13 @@ EVIL += [
 @pytest.mark.parametrize("target", EVIL)
 def test_no_address_leads_to_another_site(target: str) -> None:
     make_user("alice")
-    sign_in = {"login": "alice", "password": "alice-password"}
     client = Client()
-    answers = [
-        client.post("/accounts/login/", {**sign_in, "next": target}),
-        client.get("/accounts/login/", {"next": target}),
-        client.post("/accounts/confirm/", {"password": "alice-password", "next": target}),
-        client.post("/accounts/logout/", {"next": target}),
-        client.get("/accounts/", headers={"HX-Request": "true", "HX-Current-URL": target}),
-        client.get("/display/", {"next": target}),
-        client.post("/display/", {"next": target}),
+    answers = [client.post("/accounts/login/", {"login": "alice", "password": "alice-password", "next": target})]
+    answers += [client.get(f"/{path}/", {"next": target}) for path in ("accounts/login", "display")]
+    answers += [
+        client.post(f"/{path}/", {"next": target}) for path in ("accounts/confirm", "accounts/logout", "display")
     ]
+    answers += [client.get("/accounts/", headers={"HX-Request": "true", "HX-Current-URL": target})]
     for answer in answers:
         led = answer.headers.get("Location") or answer.headers.get("HX-Redirect") or "/"
         assert re.match(r"/(?![/\\])", led), led
@@ -203,7 +203,7 @@ def bring(client: Client, corpus: bytes, name: str = "corpus.jsonl") -> str:
     """Why the import page refuses these documents."""
     row = imported_files.bring(client, "birds", {name: corpus, "queries.jsonl": '{"_id": "q1", "text": "What?"}'})
     assert row.state == "failed" and not Document.objects.exists()
-    return client.get(f"/c/birds/import/{row.number}/").content.decode()
+    return client.get(f"/c/birds/import/{row.number}/").text
 
 
 def test_a_gzip_bomb_is_refused_before_it_has_unpacked(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_a_zip_bomb_or_one_with_a_way_out_is_refused_unopened(admin: Client, nam
         packed.writestr(name, b" " * (70 << 20))
     row = imported_files.bring(admin, "birds", {"corpus.zip": bomb.getvalue()})
     assert row.state == "failed"
-    page = html.unescape(admin.get(f"/c/birds/import/{row.number}/").content.decode())
+    page = html.unescape(admin.get(f"/c/birds/import/{row.number}/").text)
     said = "in it unpacks to more than 200 times its size" if name == "corpus.jsonl" else "has a path outside"
     assert f'corpus.zip: "{name}" {said}' in page
 
@@ -256,12 +256,9 @@ def test_a_body_larger_than_its_sender_may_send_is_not_read(settings) -> None:
     stranger, alice = Client(), Client()
     alice.force_login(User.objects.get())
     for client, size in ((stranger, 1_000_001), (alice, 2_000_001)):
-        answer = client.generic(
-            "POST", "/accounts/login/", b"", "multipart/form-data; boundary=x", CONTENT_LENGTH=str(size),
-            **{"wsgi.input": Untouched()},
-        )  # fmt: skip
-        assert answer.status_code == 413
-        assert "too large" in answer.content.decode()
+        body = {"wsgi.input": Untouched(), "CONTENT_LENGTH": str(size)}
+        answer = client.generic("POST", "/accounts/login/", b"", "multipart/form-data; boundary=x", **body)
+        assert answer.status_code == 413 and "too large" in answer.text
 
 
 @pytest.mark.parametrize("name", ["../../evil.jsonl", "/etc/evil.jsonl", "..\\..\\evil.jsonl", "a/../../evil.jsonl"])
@@ -273,7 +270,7 @@ def test_the_name_of_an_upload_leads_nowhere(admin: Client, name: str, tmp_path:
     queries = SimpleUploadedFile("queries.jsonl", b'{"_id": "q1", "text": "What?"}')
     at = admin.post("/c/birds/import/", {"files": [upload, queries]})["Location"]
     imported_files.work_off()
-    page = admin.get(at).content.decode()
+    page = admin.get(at).text
     assert "line 2" in page and str(tmp_path) not in page.replace("\\", "/") and str(settings.VAR) not in page
     assert not list(tmp_path.parent.glob("**/evil*")) and not Path("/etc/evil.jsonl").exists()
 
@@ -291,8 +288,7 @@ def test_a_download_stays_in_its_folder(tmp_path: Path, settings) -> None:
     client = world.client("admin")
     assert b"".join(client.get(f"/c/birds/exports/{row.number}/labels.csv").streaming_content) == b"fine"
     tricks = ["../../../secret_key", "..%2f..%2f..%2fsecret_key", "%2e%2e/%2e%2e/%2e%2e/secret_key", "hidden.txt"]
-    tricks += [str(tmp_path / "secret_key").lstrip("/"), "/" + str(tmp_path / "secret_key"), "labels.csv%00.png"]
-    for trick in tricks:
+    for trick in (*tricks, f"{tmp_path}/secret_key".lstrip("/"), f"/{tmp_path}/secret_key", "labels.csv%00.png"):
         answer = client.get(f"/c/birds/exports/{row.number}/{trick}")
         assert answer.status_code in (400, 404), trick
         assert not answer.streaming
@@ -337,20 +333,7 @@ def test_no_text_of_a_visitor_becomes_a_mail_header_and_no_foreign_host_is_maile
 # Sessions
 
 
-def test_a_session_key_given_before_sign_in_is_worth_nothing_after_it() -> None:
-    make_user("alice")
-    client, other = Client(), Client()
-    session = client.session
-    session["planted"] = True
-    session.save()
-    client.cookies["sessionid"] = other.cookies["sessionid"] = session.session_key
-    answer = client.post("/accounts/login/", {"login": "alice", "password": "alice-password"})
-    cookie = answer.cookies["sessionid"]
-    assert cookie["httponly"] and cookie["samesite"] == "Lax", "out of reach of scripts and of other sites"
-    assert (other.get("/accounts/").status_code, client.get("/accounts/").status_code) == (302, 200)
-
-
 def test_the_django_admin_debugger_and_documents_are_not_there() -> None:
     for path in ("/admin/", "/admin/login/", "/__debug__/", "/.git/config", "/static/../config/settings.py", "/.env"):
         assert Client().get(path).status_code in (400, 404), path
-    assert Client().get("/nowhere/").content.decode().count("Traceback") == 0
+    assert Client().get("/nowhere/").text.count("Traceback") == 0

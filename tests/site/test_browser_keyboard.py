@@ -54,9 +54,8 @@ def sign_in(page, member: Membership) -> None:
 
 
 def test_alice_signs_in_judges_skips_and_undoes_by_keys(new_page, instance) -> None:
-    books = make_collection("books")
+    books, page = make_collection("books"), new_page()
     make_scene(books, 6)
-    page = new_page()
     sign_in(page, make_member(books, "alice"))
     page.get_by_role("heading", name="First read the guidelines").wait_for()
     page.keyboard.press("1")
@@ -77,10 +76,8 @@ def test_alice_signs_in_judges_skips_and_undoes_by_keys(new_page, instance) -> N
     assert Assignment.objects.get(state="skipped").skip_reason == "language"
     # The same without a single letter: by Tab and Enter alone.
     page.wait_for_timeout(500)
-    item = page.locator("#desk").get_attribute("data-item")
     go_to(page, page.locator("#answer button").first)
-    page.keyboard.press("Enter")
-    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
+    settle("Enter")
     assert CurrentJudgment.objects.filter(grade__isnull=False).count() == 2
 
 
@@ -131,8 +128,7 @@ def test_charlie_imports_files_starts_a_campaign_and_exports_labels_by_keys(
     press(page, page.get_by_role("button", name="Create export"))
     page.locator(".snapshot .badge.good").wait_for()
     assert Snapshot.objects.get().format == wanted
-    file = page.locator(".snapshot a[href*='/exports/']").first
-    go_to(page, file)
+    go_to(page, page.locator(".snapshot a[href*='/exports/']").first)
     with page.expect_download() as download:
         page.keyboard.press("Enter")
     assert Path(download.value.path()).stat().st_size > 0

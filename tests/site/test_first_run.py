@@ -39,27 +39,18 @@ class Reader:
         self.acts += 1
         self.page.goto(address)
 
-    def fill(self, label: str, text: str) -> None:
+    def act(self, place: "Locator", how: str = "click", *values: object) -> None:
         self.acts += 1
-        self.page.get_by_label(label, exact=True).fill(text)
+        getattr(place, how)(*values)
 
-    def choose(self, label: str, value: str) -> None:
-        self.acts += 1
-        self.page.get_by_label(label, exact=True).select_option(value)
+    def fill(self, label: str, value: object, how: str = "fill") -> None:
+        self.act(self.page.get_by_label(label, exact=True), how, value)
 
-    def give_file(self, label: str, file: Path) -> None:
-        self.acts += 1
-        self.page.get_by_label(label, exact=True).set_input_files(file)
-
-    def click(self, place: "Locator") -> None:
-        self.acts += 1
-        place.click()
-
-    def press(self, button: str) -> None:
-        self.click(self.page.get_by_role("button", name=button, exact=True).first)
+    def press(self, button: str, role: str = "button") -> None:
+        self.act(self.page.get_by_role(role, name=button, exact=True).first)
 
     def follow(self, link: str) -> None:
-        self.click(self.page.get_by_role("link", name=link, exact=True).first)
+        self.press(link, "link")
 
 
 def test_the_second_way_of_the_readme_leads_from_an_empty_folder_to_an_export(
@@ -96,12 +87,12 @@ def test_the_second_way_of_the_readme_leads_from_an_empty_folder_to_an_export(
     reader.press("Create owner account")
 
     reader.fill("Title", "Animals")
-    reader.give_file("Files", file)
+    reader.fill("Files", file, "set_input_files")
     reader.press("Create collection")
     reader.press("Import")
 
     reader.follow("Add a model")
-    reader.choose("Provider", "openai-compatible")
+    reader.fill("Provider", "openai-compatible", "select_option")
     reader.fill("Model", "yes")
     reader.fill("Base URL", model_server.openai)
     reader.press("Add model")
@@ -129,7 +120,7 @@ def test_the_second_way_of_the_readme_leads_from_an_empty_folder_to_an_export(
     reader.follow("Train & export")
     reader.press("Create export")
     with page.expect_download() as download:
-        reader.click(page.get_by_role("link", name="qrels.txt").first)
+        reader.act(page.get_by_role("link", name="qrels.txt").first)
     exported = Path(download.value.path()).read_text().splitlines()
     seconds = time.monotonic() - began
     print(f"\n{reader.acts} actions, {seconds:.0f} s (serve from an empty folder included)")

@@ -88,12 +88,8 @@ def test_lineage_and_suspected_errors_name_grades_on_the_scale_of_the_collection
     assert lineage.count("2 relevant") >= 2, "in the lists of exports and of qrels"
     whole = client.get(f"/c/books/pairs/{pair.pk}/").text
     assert "<strong>0 not relevant</strong>" in whole and "· 3 fully relevant" in flat(whole)
-    pages = [
-        lineage,
-        whole,
-        client.get("/c/books/quality/label-errors/").text,
-        client.get(reverse("model_lineage", args=["books", model.pk])).text,
-    ]
+    others = ("/c/books/quality/label-errors/", reverse("model_lineage", args=["books", model.pk]))
+    pages = [lineage, whole, *(client.get(address).text for address in others)]
     assert [without_words(page) for page in pages] == [[]] * len(pages)
     assert [bool(grades_in(page)) for page in pages] == [True] * len(pages)
 

@@ -27,6 +27,8 @@ from training.models import Model
 
 pytestmark = pytest.mark.django_db
 
+pytestmark = pytest.mark.django_db
+
 
 def test_the_second_of_two_collections_of_one_name_keeps_its_form(client: Client, monkeypatch) -> None:
     client.force_login(make_user("olga", is_owner=True))
@@ -70,7 +72,6 @@ def var(settings: Any, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.django_db
 def test_an_export_that_is_deleted_while_it_is_sent_is_not_found(client: Client, var: Path, monkeypatch) -> None:
     client.force_login(make_member(make_books(), "alice", Role.ADMIN).user)
     client.post(reverse("make_export", args=["books"]), {"format": "prism", "teacher": "votes"})
@@ -86,7 +87,6 @@ def test_an_export_that_is_deleted_while_it_is_sent_is_not_found(client: Client,
     assert client.get(address).status_code == 404, "it is gone before it is looked for"
 
 
-@pytest.mark.django_db
 def test_an_export_that_is_deleted_while_sets_are_listed_is_left_out(var: Path, monkeypatch) -> None:
     books = make_books()
     folder = var / "exports" / "books" / "1"

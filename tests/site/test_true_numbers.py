@@ -21,6 +21,8 @@ from tests.reading import page_text
 from tests.site.test_permissions import World, html_pages, routes
 from tests.site.test_reader_words import CODE
 
+pytestmark = pytest.mark.django_db
+
 TEMPLATES = sorted((Path(settings.BASE_DIR) / "templates").rglob("*.html"))
 RATE = re.compile(r"([a-z_][\w.]*)\.value\|(?:percent|tenths|places:\d)")
 # Values that are no estimates, and those whose cell qualifies them by another one of the same pairs.
@@ -72,7 +74,6 @@ FIGURES += ("quality/label-errors/",)
 FIGURE = re.compile(r"^[−-]?(?:\d{1,3}(?:\.\d)?%|[01]\.\d{2,3})(?!\d)")
 
 
-@pytest.mark.django_db
 def test_no_page_of_few_pairs_has_a_figure_without_its_interval() -> None:
     books = make_books(queries=5)
     alice, bob = make_member(books, "alice"), make_member(books, "bob")
@@ -95,7 +96,6 @@ def test_no_page_of_few_pairs_has_a_figure_without_its_interval() -> None:
     assert bare == []
 
 
-@pytest.mark.django_db
 def test_no_page_of_a_new_collection_draws_a_chart() -> None:
     world = World()
     make_collection("new", lab=True)
@@ -130,7 +130,6 @@ def test_a_route_reads_as_round_votes_and_label(route: Route, voters: int, stops
     assert route.describe(voters, stops_at) == words
 
 
-@pytest.mark.django_db
 def test_a_route_reads_alike_on_the_pages_of_a_pair_and_of_all_pairs() -> None:
     books = make_books(queries=1)
     campaign, pair = Campaign.objects.get(), Pair.objects.first()
@@ -153,7 +152,6 @@ KEYED = (
 KEY = 7_654_321
 
 
-@pytest.mark.django_db
 def test_no_page_shows_the_key_of_a_row_that_has_a_number() -> None:
     with connection.cursor() as cursor:
         for table in KEYED:

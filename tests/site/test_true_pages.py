@@ -141,8 +141,7 @@ def test_pairs_that_failed_or_wait_for_people_are_not_said_to_have_a_label(books
 
 
 def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_are_none(books: Collection) -> None:
-    admin = signed_in(books)
-    alice, bob = make_member(books, "alice"), make_member(books, "bob")
+    admin, alice, bob = signed_in(books), make_member(books, "alice"), make_member(books, "bob")
     item = make_item(make_pair(books))
     make_judgment(item.pair, alice.assessor, 1, item=item)
     page = admin.get(f"/c/books/people/{alice.pk}/").text
@@ -151,26 +150,24 @@ def test_see_the_pairs_of_somebody_leads_to_them_and_is_not_offered_where_there_
     assert "Show pairs" not in admin.get(f"/c/books/people/{bob.pk}/").text
 
 
-def test_a_training_set_cannot_be_chosen_while_no_pair_has_a_label(books: Collection) -> None:
+def test_neither_evidence_nor_a_training_set_is_made_of_no_pair(books: Collection) -> None:
     admin = signed_in(books)
-    page = admin.get("/c/books/exports/").text
-    assert re.search(r'<fieldset disabled aria-describedby="no-labels">\s*<legend>Training set', page)
-    assert 'id="no-labels"' in page
-    Label.objects.create(pair=make_pair(books), grade=1, origin="debate")
-    assert "disabled" not in admin.get("/c/books/exports/").text.split("<legend>Training set")[0][-60:]
 
+    def sets() -> str:
+        return admin.get("/c/books/exports/").text
 
-def test_evidence_cannot_be_generated_for_no_pair(books: Collection) -> None:
-    admin = signed_in(books)
-    page = admin.get("/c/books/campaigns/").text
-    assert re.search(r'<button[^>]*\s+disabled\s+aria-describedby="write-why"\s*>\s*Generate', page)
-    assert 'id="write-why"' in page
+    def campaigns() -> str:
+        return admin.get("/c/books/campaigns/").text
+
+    assert re.search(r'<fieldset disabled aria-describedby="no-labels">\s*<legend>Training set', sets())
+    assert re.search(r'<button[^>]*\s+disabled\s+aria-describedby="write-why"\s*>\s*Generate', campaigns())
+    assert 'id="no-labels"' in sets() and 'id="write-why"' in campaigns()
     pair = make_pair(books)
     Label.objects.create(pair=pair, grade=1, origin="debate")
-    page = admin.get("/c/books/campaigns/").text
-    assert "for 1 pair</button>" in page and 'id="write-why"' not in page
+    assert "disabled" not in sets().split("<legend>Training set")[0][-60:]
+    assert "for 1 pair</button>" in campaigns() and 'id="write-why"' not in campaigns()
     make_item(pair, "evidence")
-    assert 'id="write-why"' in admin.get("/c/books/campaigns/").text
+    assert 'id="write-why"' in campaigns()
 
 
 def write_extra(state: str) -> None:

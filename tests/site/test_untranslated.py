@@ -123,13 +123,8 @@ def test_no_page_of_a_benchmark_with_results_shows_an_untranslated_string() -> N
 def test_a_refused_form_speaks_chinese_too(world: World) -> None:
     client = Client(headers={"accept-language": "zh-CN"})
     client.force_login(world.people["owner"])
-    found = {}
-    for route in routes(world):
-        if route.name in ("invitation", "account_logout"):
-            continue
-        for text in left_in_english(client.post(route.path, {})):
-            found.setdefault(text, route.path)
-    assert found == {}
+    addresses = [route.path for route in routes(world) if route.name not in ("invitation", "account_logout")]
+    assert {text: path for path in addresses for text in left_in_english(client.post(path, {}))} == {}
 
 
 def test_the_search_for_untranslated_strings_finds_one() -> None:
