@@ -66,7 +66,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
     ),
     models.add_model: Doors(),
     models.change_model: Doors(
-        forms=("annotation.home.judge_setup.views.CHANGEABLE", "tests.actions.doors.FIXED_NAME"),
+        forms=("annotation.home.judge_setup.views.CHANGEABLE", "tests.actions.doors.FIXED_NAME")
     ),
     hub.ask_push: Doors(command="hub"),
     campaigns.start_judging: Doors(operation="POST /collections/{slug:name}/campaigns", command="judge"),

@@ -42,8 +42,6 @@ with connection.cursor() as cursor:
     found["triggers"] = repr(cursor.fetchall())
 print(json.dumps(found))
 """
-
-
 SET_UP = """
 import sys
 from pathlib import Path
@@ -90,9 +88,8 @@ def run(instance: Instance, *args: object) -> str:
 
 def everything(instance: Instance) -> dict[str, str]:
     """A hash of every table, what follows on every sequence, and the kept files."""
-    files = {
-        str(one.relative_to(instance.var)): one.read_bytes().hex() for one in (instance.var / "exports").rglob("*.*")
-    }
+    paths = (instance.var / "exports").rglob("*.*")
+    files = {str(path.relative_to(instance.var)): path.read_bytes().hex() for path in paths}
     return json.loads(run(instance, "shell", "-v0", "-c", ROWS)) | files
 
 

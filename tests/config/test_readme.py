@@ -28,11 +28,8 @@ class Reader:
     def __init__(self, instance: Instance, folder: Path, file: str) -> None:
         self.instance, self.folder = instance, folder
         (folder / "judges.toml").write_text(file)
-        rows = {
-            "corpus": ("Water boils at 100 degrees Celsius.", "Tides follow the moon."),
-            "queries": ("When does water boil?",),
-        }
-        for name, texts in rows.items():
+        corpus = ("Water boils at 100 degrees Celsius.", "Tides follow the moon.")
+        for name, texts in (("corpus", corpus), ("queries", ("When does water boil?",))):
             lines = [json.dumps({"_id": f"{name[0]}{n}", "text": text}) for n, text in enumerate(texts)]
             (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
 

@@ -61,9 +61,8 @@ def test_it_names_every_package_with_its_version_and_hashes_without_a_network(ex
     command = RECIPE.replace("$$extra", extra).replace(f"sbom{extra}.json", str(out)).replace('"', "").split()
     program = Path(sys.executable).parent / command[0]
     nowhere = {**os.environ, "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
-    done = subprocess.run(
-        [program, *command[1:]], cwd=ROOT, env=nowhere, capture_output=True, text=True, timeout=240, check=False
-    )
+    command = [str(program), *command[1:]]
+    done = subprocess.run(command, cwd=ROOT, env=nowhere, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     document = json.loads(out.read_text())
     assert document["bomFormat"] == "CycloneDX"

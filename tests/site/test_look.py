@@ -1,4 +1,4 @@
-"""The look (docs/developers.md), read out of the stylesheets and pages: grid, weights, and what each colour says."""
+"""The look (docs/developers.md), read out of stylesheets and pages: grid, weights, colours, states and empty pages."""
 
 import re
 from collections.abc import Iterator
@@ -131,12 +131,8 @@ def test_a_card_is_something_that_can_be_acted_on() -> None:
         for path in sorted(TEMPLATES.rglob("*.html"))
         for opened, within in elements(path.read_text())
     ]
-    idle = [(path, opened) for path, opened, within in cards if not can_be_acted_on(opened + within)]
-    assert idle == []
+    assert [(path, opened) for path, opened, within in cards if not can_be_acted_on(opened + within)] == []
     assert len(cards) > 150
-
-
-TEMPLATES = Path(ROOT) / "templates"
 
 
 def stored_states() -> set[str]:
@@ -149,12 +145,8 @@ def test_each_stored_state_has_one_colour_and_is_an_escaped_word_beside_it() -> 
     assert stored_states() - states.TONES.keys() == set()
     named = [state for names in states.STATES.values() for state in names.split()]
     assert len(named) == len(set(named)) and len(stored_states()) > 25
-    own = [
-        str(path.relative_to(TEMPLATES))
-        for path in TEMPLATES.rglob("*.html")
-        if re.search(r"badge\{% if \S*(state|outcome)", path.read_text())
-    ]
-    assert own == []
+    texts = {path.name: path.read_text() for path in TEMPLATES.rglob("*.html")}
+    assert [name for name, text in texts.items() if re.search(r"badge\{% if \S*(state|outcome)", text)] == []
     page = Template("{% state 'paused' _('paused') %} {% state 'cancelled' words %}").render(Context({"words": "<b>"}))
     assert page == '<span class="badge warn">paused</span> <span class="badge">&lt;b&gt;</span>'
     with translation.override("zh-hans"):
@@ -170,8 +162,7 @@ def test_an_empty_page_is_a_sentence_a_picture_and_one_button() -> None:
 
 
 def test_empty_pages_of_collections_are_made_from_the_one_part() -> None:
-    made = [path for path in TEMPLATES.rglob("*.html") if '"_empty.html"' in path.read_text()]
-    assert len(made) > 35
+    assert len([path for path in TEMPLATES.rglob("*.html") if '"_empty.html"' in path.read_text()]) > 35
     # Not those of refusals and of accounts, in the folder itself and in `account`.
     pages = [path for path in TEMPLATES.rglob("*.html") if path.parent.name not in ("templates", "account")]
     buttons = {str(path.relative_to(TEMPLATES)): several(path.read_text()) for path in pages}

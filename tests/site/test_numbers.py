@@ -25,17 +25,16 @@ from annotation.models.snapshots import Snapshot
 from annotation.models.web_search import WebSearch
 from api.models import Webhook
 from api.tokens import make_token
-from benchmark.hole_filling.funnel import Funnel
-from benchmark.models import AgentJob, AgentSample, AnswerEvaluation, Filling, Gate, Qrels, Report, Run, Synthesis
+from benchmark.models import AgentJob, AgentSample, AnswerEvaluation, Filling, Gate, Report, Synthesis
 from corpus.collections.removal import delete_collection
-from corpus.models import Collection, LastNumber
+from corpus.models import LastNumber
 from corpus.numbered import find_numbered
 from judges.models import Campaign
 from tests.called import call
 from tests.evidence import make_campaign
 from tests.factories import client_of, make_collection, make_member, make_pair
 from tests.imported_files import bring
-from tests.site.test_permissions import gate_of
+from tests.site.test_permissions import filling_of, gate_of, report_of, run_and_qrels
 from training.models import CurvePoint, Job, LearningCurve
 
 
@@ -59,30 +58,15 @@ def make_keyed(model: Any, **fields: Any) -> Callable[[Membership], Any]:
     return lambda admin: make_simple(model, key=secrets.token_hex(), **fields)(admin)
 
 
-def scene_of(collection: Collection) -> tuple[Run, Qrels]:
-    """The run and the version of the qrels that everything of its benchmark is about."""
-    about = {"kind": "bm25", "state": "ready", "depth": 10}
-    run, _is_new = Run.objects.get_or_create(collection=collection, name="bm25", defaults=about)
-    about = {"kind": "original", "counts": {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}}
-    return run, Qrels.objects.get_or_create(collection=collection, number=1, defaults=about)[0]
+def make_of_run(make: Callable[..., Any]) -> Callable[[Membership], Any]:
+    return lambda admin: make(*run_and_qrels(admin.collection))
 
 
-def make_filling(admin: Membership) -> Filling:
-    _run, qrels = scene_of(admin.collection)
-    return make_simple(Filling, depth=10, before=qrels, funnel=Funnel.begun(0, 0, 0, 0).document)(admin)
-
-
-def make_gate(admin: Membership) -> Gate:
-    return gate_of(*scene_of(admin.collection))
-
-
-def make_report(admin: Membership) -> Report:
-    _run, qrels = scene_of(admin.collection)
-    return make_keyed(Report, before=qrels, after=qrels, options={"runs": [], "k": 10, "seed": 0})(admin)
+make_gate = make_of_run(gate_of)
 
 
 def make_evaluation(admin: Membership) -> AnswerEvaluation:
-    run, _qrels = scene_of(admin.collection)
+    run, _qrels = run_and_qrels(admin.collection)
     options = {"runs": [run.pk], "generators": ["j"], "judge": "j", "k": 10, "contexts": "document", "characters": 9}
     return make_keyed(AnswerEvaluation, options=options)(admin)
 
@@ -119,9 +103,11 @@ KINDS = (
         Job, make_simple(Job, folder="/nowhere", options={"recipe": "prism", "base": "/nowhere", "export": "/nowhere"}),
         "training/jobs/{}/", "training/curves/1/", "trainings",
     ),
-    NumberedKind(Filling, make_filling, "benchmark/hole-filling/{}/", "benchmark/hole-filling/", "hole-fillings"),
+    NumberedKind(
+        Filling, make_of_run(filling_of), "benchmark/hole-filling/{}/", "benchmark/hole-filling/", "hole-fillings",
+    ),
     NumberedKind(Gate, make_gate, "benchmark/gate/{}/", "benchmark/gate/"),
-    NumberedKind(Report, make_report, "benchmark/report/{}/", api="reports"),
+    NumberedKind(Report, make_of_run(report_of), "benchmark/report/{}/", api="reports"),
     NumberedKind(AnswerEvaluation, make_evaluation, "benchmark/answers/{}/", "benchmark/answers/"),
     NumberedKind(AgentJob, make_agent_job, "benchmark/agents/{}/traces/", "benchmark/agents/"),
     NumberedKind(Synthesis, make_keyed(Synthesis, options=JUDGED), "benchmark/synthesis/{}/", "benchmark/synthesis/"),

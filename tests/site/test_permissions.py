@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from secrets import token_hex
 
 import pytest
 from django.test import Client
@@ -26,7 +27,7 @@ from benchmark.hole_filling.funnel import Funnel
 from corpus.access import needed_action
 from corpus.aspects import revising
 from corpus.aspects.entries import Wording
-from corpus.models import Assessor, Item, Judgment, Pair
+from corpus.models import Assessor, Collection, Item, Judgment, Pair
 from corpus.models.aspects import AspectReview
 from judges.models import Campaign
 from tests.evidence import make_judge
@@ -87,28 +88,29 @@ def evaluation_of(pair: Pair, run: bench.Run) -> bench.AnswerEvaluation:
     """Answers to the pair's query from a run."""
     options = {**ANSWERED, "runs": [run.pk]}
     found = bench.AnswerEvaluation.objects.create(collection=pair.collection, key="k", state="ready", options=options)
-    shown = {"documents": [pair.document_id], "document_length": 5, "context_length": 5}
-    bench.GeneratedAnswer.objects.create(
-        evaluation=found, query=pair.query, run=run, generator="j", answer="yes", correct=True, **shown
-    )
+    about = {"query": pair.query, "run": run, "generator": "j", "answer": "yes", "correct": True}
+    about |= {"documents": [pair.document_id], "document_length": 5, "context_length": 5}
+    bench.GeneratedAnswer.objects.create(evaluation=found, **about)
     return found
 
 
-def benchmark_of(
-    pair: Pair,
-) -> tuple[bench.Run, bench.Qrels, bench.Filling, bench.Report, bench.Suite]:
-    """One of everything that the benchmark keeps."""
-    collection = pair.collection
-    run = bench.Run.objects.create(collection=collection, name="bm25", kind="bm25", state="ready", depth=10)
-    bench.Ranking.objects.create(run=run, query=pair.query, documents=[pair.document_id], scores=[1.0])
-    qrels = bench.Qrels.objects.create(collection=collection, number=1, kind="original", counts=COUNTS)
-    filling = bench.Filling.objects.create(collection=collection, depth=10, before=qrels, funnel=FUNNEL)
+def run_and_qrels(collection: Collection) -> tuple[bench.Run, bench.Qrels]:
+    """The run and the version of the qrels that everything of the collection's benchmark is about."""
+    about = {"kind": "bm25", "state": "ready", "depth": 10}
+    run, _is_new = bench.Run.objects.get_or_create(collection=collection, name="bm25", defaults=about)
+    about = {"kind": "original", "counts": COUNTS}
+    return run, bench.Qrels.objects.get_or_create(collection=collection, number=1, defaults=about)[0]
+
+
+def filling_of(run: bench.Run, qrels: bench.Qrels) -> bench.Filling:
+    filling = bench.Filling.objects.create(collection=run.collection, depth=10, before=qrels, funnel=FUNNEL)
     filling.runs.add(run)
-    about = {"before": qrels, "after": qrels, "key": "k", "options": {"runs": [run.pk]}}
-    report = bench.Report.objects.create(collection=collection, **about)
-    suite = bench.Suite.objects.create(name="main")
-    bench.SuiteMember.objects.create(suite=suite, collection=collection, place=1)
-    return run, qrels, filling, report, suite
+    return filling
+
+
+def report_of(run: bench.Run, qrels: bench.Qrels) -> bench.Report:
+    about = {"before": qrels, "after": qrels, "key": token_hex(), "options": {"runs": [run.pk], "k": 10, "seed": 0}}
+    return bench.Report.objects.create(collection=run.collection, **about)
 
 
 def gate_of(run: bench.Run, qrels: bench.Qrels) -> bench.Gate:
@@ -149,9 +151,8 @@ def reference_study_of(pair: Pair, writer: Assessor) -> bench.StudyAnswer:
     job = bench.AgentJob.objects.create(collection=collection, kind="reference", key="r", state="ready")
     queries = (pair.query, make_query(collection, "Why do birds fly?"))
     written, free = (job.references.create(query=one, answer="So.", model="m") for one in queries)
-    study = bench.ReferenceStudy.objects.create(
-        collection=collection, job=job, seed=0, references=[written.pk, free.pk]
-    )
+    about = {"seed": 0, "references": [written.pk, free.pk]}
+    study = bench.ReferenceStudy.objects.create(collection=collection, job=job, **about)
     at = dict.fromkeys(("reserved_at", "written_at"), study.created_at)
     return bench.StudyAnswer.objects.create(study=study, reference=written, writer=writer, answer="Yes.", **at)
 
@@ -200,8 +201,13 @@ class World:
         options = {"set": 1, "judges": ["j"], "versions": ["j@1"]}
         self.judging = ComparisonJudging.objects.create(collection=birds, options=options, **about)
         self.judging.refresh_from_db()
-        self.run, self.qrels, self.filling, self.report, self.suite = benchmark_of(self.pair)
-        self.gate = gate_of(self.run, self.qrels)
+        self.run, self.qrels = run_and_qrels(birds)
+        bench.Ranking.objects.create(
+            run=self.run, query=self.pair.query, documents=[self.pair.document_id], scores=[1.0]
+        )
+        self.filling, self.report, self.gate = (make(self.run, self.qrels) for make in (filling_of, report_of, gate_of))
+        self.suite = bench.Suite.objects.create(name="main")
+        bench.SuiteMember.objects.create(suite=self.suite, collection=birds, place=1)
         self.evaluation = evaluation_of(self.pair, self.run)
         self.agent_job, self.trace = traced_by_an_agent(self.pair)
         self.study_answer = reference_study_of(self.pair, self.bystander.assessor)
