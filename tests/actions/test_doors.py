@@ -29,8 +29,7 @@ RECORDS = [pytest.param(ACTIONS[service].options, doors, id=service.__name__) fo
 
 
 def command_options(name: str) -> dict[str, Any]:
-    command = load_command_class(get_commands()[name], name)
-    parser: ArgumentParser = command.create_parser("manage.py", name)
+    parser: ArgumentParser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
     return {one.dest: one for one in parser._actions}
 
 

@@ -48,8 +48,7 @@ def picture(page: "Page", name: str, folder: Path, address: str = "", *, high: i
     path = folder / f"{name}.png"
     page.screenshot(path=path)
     if find_spec("PIL"):  # It comes with the packages for training; 256 colours are a third of the bytes.
-        image = import_module("PIL.Image").open(path).convert("RGB").quantize(256, dither=0)
-        image.save(path, optimize=True)
+        import_module("PIL.Image").open(path).convert("RGB").quantize(256, dither=0).save(path, optimize=True)
     assert path.stat().st_size <= MOST_BYTES, f"{name}: {path.stat().st_size:,} bytes"
 
 

@@ -97,8 +97,7 @@ def everything(instance: Instance) -> dict[str, str]:
 def test_a_backup_moves_to_another_instance(judged: Instance, make_instance: Callable[..., Instance], tmp_path) -> None:
     run(judged, "backup", tmp_path / "all.tar")
     other = make_instance().migrated()
-    restored = json.loads(run(other, "restore", tmp_path / "all.tar", "--json"))
-    assert restored["before"] is None
+    assert json.loads(run(other, "restore", tmp_path / "all.tar", "--json"))["before"] is None
     assert json.loads(run(other, "status", "owls", "--json")) == json.loads(run(judged, "status", "owls", "--json"))
     assert other.sql("SELECT folder FROM annotation_snapshot") == "$QUORUM_VAR/exports/owls/one"
     run(other, "judge", "owls", "--wait", "--workers", "1", "--again")

@@ -22,8 +22,7 @@ COMPOSE = shutil.which("docker-compose")
 
 def stages() -> dict[str, str]:
     """The text of each stage by its name, continued lines joined."""
-    text = DOCKERFILE.replace("\\\n", " ")
-    parts = re.split(r"^FROM (\S+) AS (\S+)$", text, flags=re.MULTILINE)[1:]
+    parts = re.split(r"^FROM (\S+) AS (\S+)$", DOCKERFILE.replace("\\\n", " "), flags=re.MULTILINE)[1:]
     return dict(zip(parts[1::3], parts[2::3], strict=True))
 
 

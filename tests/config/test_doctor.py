@@ -173,8 +173,7 @@ def test_a_planted_fault_is_found_and_its_remedy_is_named(fault: str, settings, 
             setattr(settings, name, value)
     else:
         plant(Scene(settings, monkeypatch))
-    found = doctor(capsys, 1)
-    problems = [one for one in found if one["health"] == "problem"]
+    problems = [one for one in doctor(capsys, 1) if one["health"] == "problem"]
     assert len(problems) == 1, problems
     assert problems[0]["check"] == fault.partition(",")[0]
     assert says in problems[0]["says"] and remedy in problems[0]["remedy"]

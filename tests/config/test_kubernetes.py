@@ -111,8 +111,7 @@ def test_what_is_named_is_there() -> None:
 def test_a_request_gets_from_the_ingress_to_the_port_of_the_site() -> None:
     (ingress,) = of_kind("Ingress")
     backend = ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]
-    service = next(one for one in of_kind("Service") if one["metadata"]["name"] == backend["name"])
-    (port,) = service["spec"]["ports"]
+    (port,) = next(one for one in of_kind("Service") if one["metadata"]["name"] == backend["name"])["spec"]["ports"]
     (web,) = PODS["quorum-web"]["spec"]["containers"]
     (opened,) = web["ports"]
     assert backend["port"]["name"] == port["name"] and port["targetPort"] == opened["name"]

@@ -167,8 +167,7 @@ def test_a_jobs_lines_name_it_and_so_does_the_request_that_asked_for_it(lines: L
     assert job is not None
     clear_contextvars()
     leases.perform(job, lambda lease: logging.getLogger("jobs.x").warning("it works"))
-    name = f"jobs.backgroundjob:{asked.pk}"
-    assert {line["job"] for line in lines.all} == {name}
+    assert {line["job"] for line in lines.all} == {f"jobs.backgroundjob:{asked.pk}"}
     assert [line["event"] for line in lines.all] == ["job enqueued", "job begins", "it works", "job ends"]
     assert lines.of("job enqueued")[0]["request_id"] == "r-2"
 

@@ -205,8 +205,7 @@ def test_requests_are_counted_by_view_and_not_by_what_stands_in_the_address() ->
 
 @pytest.mark.slow
 def test_each_process_of_a_served_site_answers_for_all_of_them(make_instance: Callable[..., Instance]) -> None:
-    instance = make_instance(QUORUM_WEB_PROCESSES="2").migrated()
-    _, ready = serve(instance, "--judge-workers", "0")
+    _, ready = serve(make_instance(QUORUM_WEB_PROCESSES="2").migrated(), "--judge-workers", "0")
     name = "django_http_responses_total_by_status_view_method_total"
     for _ in range(40):
         urlopen(f"{ready['url']}/accounts/login/", timeout=60).close()

@@ -88,8 +88,7 @@ def keys_of(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_status_says_what_it_said(restored: Instance, before: dict[str, Any]) -> None:
-    status = run(restored, "status", NAME, "--json")
-    assert keys_of(before["status"], status) == before["status"]
+    assert keys_of(before["status"], run(restored, "status", NAME, "--json")) == before["status"]
     assert run(restored, "shell", "-v0", "-c", REBUILD) == [0, [True]], "labels derived again, and the Lab's pages"
     assert set(run(restored, "shell", "-v0", "-c", PAGES).values()) == {200}, "an owner reads every page"
 

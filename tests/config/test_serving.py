@@ -183,8 +183,7 @@ def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Cal
         child.wait()
         until(instance.nothing_left, "the end of all processes")
     assert accounts[0] == accounts[1]
-    again = json.loads(instance.manage("status", "python-reference", "--json").stdout)
-    assert again == status
+    assert json.loads(instance.manage("status", "python-reference", "--json").stdout) == status
     assert (instance.var / "demo" / "accounts.json").stat().st_mode & 0o777 == 0o600
 
 

@@ -37,8 +37,7 @@ def test_a_site_answers_within_a_second_beside_a_hundred_and_beside_thousands_of
 def test_whoever_sends_the_rest_of_a_body_late_is_answered(port: int) -> None:
     with clients(port, 1, HALF_BODY) as (client,):
         time.sleep(0.5)
-        rest = HALF_BODY.split(b"\r\n\r\n")[1]
-        client.sendall(b"x" * (900 - len(rest)))
+        client.sendall(b"x" * (900 - len(HALF_BODY.split(b"\r\n\r\n")[1])))
         assert client.recv(15) == b"HTTP/1.1 302 Fo", "a site without accounts leads to its first page"
 
 

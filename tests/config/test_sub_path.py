@@ -43,20 +43,17 @@ def test_every_link_of_a_page_an_invitation_and_the_api_document_name_the_path()
         assert links and [link for link in links if not link.startswith("/quorum/")] == [], page
     members.invite(collection=books, role=Role.ANNOTATOR, author=books.memberships.get().user)
     assert "http://testserver/quorum/invitations/" in client.get("/c/books/members/").text
-    document = client.get("/api/v1/openapi.json").json()
-    assert all(path.startswith("/quorum/api/v1/") for path in document["paths"])
+    assert all(path.startswith("/quorum/api/v1/") for path in client.get("/api/v1/openapi.json").json()["paths"])
 
 
 def test_redirects_cookies_and_htmx_keep_the_path() -> None:
     make_collection("books")
     make_user("bob")
     client = Client()
-    answer = client.get("/c/books/")
-    assert answer["Location"] == "/quorum/accounts/login/?next=%2Fquorum%2Fc%2Fbooks%2F"
+    assert client.get("/c/books/")["Location"] == "/quorum/accounts/login/?next=%2Fquorum%2Fc%2Fbooks%2F"
     assert client.get("/c/books/", headers={"HX-Request": "true"})["HX-Redirect"].startswith("/quorum/accounts/login/")
     client.get("/accounts/login/")
-    entered = client.post("/accounts/login/", {"login": "bob", "password": "bob-password"})
-    assert entered["Location"] == "/quorum/"
+    assert client.post("/accounts/login/", {"login": "bob", "password": "bob-password"})["Location"] == "/quorum/"
     assert {client.cookies[name]["path"] for name in ("csrftoken", "sessionid")} == {"/quorum/"}
 
 

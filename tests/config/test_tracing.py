@@ -40,8 +40,7 @@ def everything(found: list[ReadableSpan]) -> str:
 
 
 def test_a_request_is_a_span_with_its_route_and_its_statements_stand_below_it(exporter: InMemorySpanExporter) -> None:
-    alice = make_member(make_collection("books"), "alice", Role.ADMIN)
-    client = client_of(alice)
+    client = client_of(make_member(make_collection("books"), "alice", Role.ADMIN))
     exporter.clear()
     assert client.get("/c/books/?q=secret-words").status_code == 200
     found = spans(exporter)
@@ -72,8 +71,7 @@ def test_a_task_continues_the_trace_of_who_asked_for_it(exporter: InMemorySpanEx
         body = ((), {}, {})
         signals.before_task_publish.send(sender="judges.drain", headers=headers, body=body, routing_key="judge")
     assert headers.get("traceparent", "").split("-")[1] == format(asks.get_span_context().trace_id, "032x")
-    client = Client(headers={"host": "10.0.0.7:8000"})
-    assert client.get("/healthz").status_code == 200
+    assert Client(headers={"host": "10.0.0.7:8000"}).get("/healthz").status_code == 200
     assert Client().get("/accounts/login/").headers["X-Request-ID"]
 
 

@@ -44,8 +44,7 @@ def admin() -> Client:
 @pytest.mark.parametrize("who", READERS)
 def test_stored_markup_in_every_text_stays_text_on_every_page(who: str) -> None:
     world = Attacked(HTML)
-    client = world.client(who)
-    client.post("/c/birds/judge/next/")
+    world.client(who).post("/c/birds/judge/next/")
     assert {path: bad for path, page in pages(world, who) if (bad := dangers(page))} == {}
 
 
@@ -106,26 +105,9 @@ def test_a_post_from_another_site_is_refused_and_a_session_key_given_before_sign
     token = client.cookies["csrftoken"].value
     values = {"login": "alice", "password": "alice-password", "csrfmiddlewaretoken": token}
     assert client.post("/accounts/login/", values, headers={"origin": "https://evil.example"}).status_code == 403
-    answer = client.post("/accounts/login/", values, headers={"origin": "http://testserver"})
-    cookie = answer.cookies["sessionid"]
+    cookie = client.post("/accounts/login/", values, headers={"origin": "http://testserver"}).cookies["sessionid"]
     assert cookie["httponly"] and cookie["samesite"] == "Lax", "out of reach of scripts and of other sites"
     assert (other.get("/accounts/").status_code, client.get("/accounts/").status_code) == (302, 200)
-
-
-@pytest.mark.parametrize("who", first_quick(["admin", "visitor", "owner"]))
-def test_every_answer_has_the_headers_against_scripts_frames_and_caches(who: str) -> None:
-    world = World()
-    client = world.client(who)
-    for route in routes(world):
-        answer = client.get(route.path)
-        policy = answer.headers["Content-Security-Policy"]
-        assert "unsafe" not in policy and "*" not in policy, route.path
-        for part in ("default-src 'none'", "script-src 'self'", "base-uri 'none'", "form-action 'self'"):
-            assert part in policy, route.path
-        assert answer.headers["X-Frame-Options"] == "DENY" and "frame-ancestors 'none'" in policy, route.path
-        assert all("\r" not in value and "\n" not in value for value in answer.headers.values()), route.path
-        if who == "admin" and route.action not in (None, "public") and answer.status_code == 200:
-            assert "no-store" in answer.headers.get("Cache-Control", ""), route.path
 
 
 EVIL = ["https://evil.example/", "//evil.example/", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)"]

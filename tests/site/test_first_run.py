@@ -56,14 +56,12 @@ class Reader:
 def test_the_second_way_of_the_readme_leads_from_an_empty_folder_to_an_export(
     browser: "Browser", model_server: LocalModels, make_instance: Callable[..., Instance], tmp_path: Path
 ) -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert "    make install\n    .venv/bin/python manage.py serve\n" in readme
+    assert "    make install\n    .venv/bin/python manage.py serve\n" in (ROOT / "README.md").read_text()
     file = tmp_path / "mine.csv"
     lines = [f"{query},{text}" for query, texts in ROWS.items() for text in texts]
     file.write_text("\n".join(["query,document text", *lines]) + "\n")
     began = time.monotonic()
-    instance = make_instance(QUORUM_LOOPBACK_ONLY="1")
-    serve = instance.start("manage.py", "serve", "--port", "0")
+    serve = make_instance(QUORUM_LOOPBACK_ONLY="1").start("manage.py", "serve", "--port", "0")
     assert serve.stdout and serve.stderr
     # What a person reads in the terminal.
     said = ""

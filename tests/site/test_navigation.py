@@ -102,8 +102,7 @@ def names_of(client: Client, address: str) -> tuple[str, str]:
 def test_every_tab_answers_and_has_the_name_of_its_heading_and_its_title(lab: bool) -> None:
     """With the Lab off, addresses of its pages still answer."""
     collection = make_collection("birds", lab=lab)
-    owner = make_user("olga", is_owner=True)
-    client = client_of(make_member(collection, owner.username, Role.ADMIN))
+    client = client_of(make_member(collection, make_user("olga", is_owner=True).username, Role.ADMIN))
     tabs: list[Tab] = [*chain(*(entry.tabs for entry in (*ADMIN, GEAR, *SITE, WORK[-1]))), LAB_TAB, *LAB_TABS]
     names = {tab.url: ({*names_of(client, address_of(tab, collection))}, {str(tab.title)}) for tab in tabs}
     assert {url: pair for url, pair in names.items() if pair[0] != pair[1]} == {}
@@ -142,8 +141,7 @@ def test_links_lead_to_the_lab_only_where_it_is_on(who: str) -> None:
 
 
 def test_the_owner_has_a_menu_on_the_pages_of_the_site_and_nobody_else() -> None:
-    collection = make_collection("birds")
-    admin = client_of(make_member(collection, "ada", Role.ADMIN))
+    admin = client_of(make_member(make_collection("birds"), "ada", Role.ADMIN))
     owner = Client()
     owner.force_login(make_user("olga", is_owner=True))
     titles = ["Collections", "Site accounts", "Search endpoints", "Backups", "Audit log"]

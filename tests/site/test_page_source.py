@@ -212,8 +212,7 @@ def test_a_page_of_a_whole_query_keeps_each_pair_in_its_arm(books, alice, client
 def test_the_words_that_are_looked_for_are_really_there_for_others(books, alice):
     """What is not found above is in the database, and admins see it: the search can fail."""
     item = make(books, alice, "disagreement", "")
-    charlie = client_of(make_member(books, "charlie", Role.ADMIN))
-    page = charlie.get(f"/c/books/pairs/{item.pair_id}/").text
+    page = client_of(make_member(books, "charlie", Role.ADMIN)).get(f"/c/books/pairs/{item.pair_id}/").text
     seen = {word for word in SECRETS if holds(page, word)}
     assert {"debater-a", "voter-name", "bystander", "bystander-remark", "origin-word", "gold-keeper"} <= seen
     assert Attempt.objects.filter(reason="vote-reason").exists()

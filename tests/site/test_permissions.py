@@ -6,6 +6,7 @@ from datetime import timedelta
 from secrets import token_hex
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
@@ -306,17 +307,29 @@ def expected(route: Route, who: str, method: str) -> set[int]:
     return {0} if ROLE[who] in ALLOWED[needed_action(action, method.upper())] else {403}
 
 
+def check_headers(response: HttpResponse, route: Route, who: str) -> None:
+    """Every answer forbids scripts that it does not bring and frames; those for members are kept by no cache."""
+    policy = response["Content-Security-Policy"]
+    assert "unsafe" not in policy and "*" not in policy, route.path
+    for source in ("default-src 'none'", "script-src 'self'", "base-uri 'none'", "form-action 'self'"):
+        assert source in policy, route.path
+    assert response["X-Frame-Options"] == "DENY" and "frame-ancestors 'none'" in policy, route.path
+    assert all("\r" not in value and "\n" not in value for value in response.headers.values()), route.path
+    if who != "visitor" and route.action not in (None, "public") and response.status_code == 200:
+        assert "no-store" in response.get("Cache-Control", ""), route.path
+
+
 @pytest.mark.parametrize("who", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in WHO])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_every_address_as_everybody(world: World, who: str, method: str) -> None:
-    wrong = []
-    client = world.client(who)
+    wrong, client = [], world.client(who)
     for route in routes(world):
         if method == "post" and route.name in {"invitation", "join_as_owner", "start_by_hand"}:
             continue  # they would make a member of a stranger or of the owner, rightly
         if route.action in ("public", "site"):
             client = world.client(who)  # some of these end a session
         response = getattr(client, method)(route.path)
+        check_headers(response, route, who)
         want = expected(route, who, method)
         inside = response.status_code in {200, 301, 302, 303, 400, 404, 409, 410, 422}
         redirect_to_sign_in = response.status_code == 302 and response["Location"].startswith("/accounts/login/")

@@ -54,8 +54,7 @@ def test_a_visitor_is_sent_to_sign_in_and_back() -> None:
     sent = Client().post("/c/birds/judge/next/", headers={"referer": f"http://testserver{JUDGING}"})
     assert sent["Location"] == "/accounts/login/?next=%2Fc%2Fbirds%2Fjudge%2F"
     # HTMX moves the whole page.
-    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/c/birds/"}
-    sent = Client().post(JUDGING, headers=headers)
+    sent = Client().post(JUDGING, headers={"HX-Request": "true", "HX-Current-URL": "http://testserver/c/birds/"})
     assert (sent.status_code, sent["HX-Redirect"]) == (401, "/accounts/login/?next=%2Fc%2Fbirds%2F")
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from annotation.agreement.measures import Statistic
 from annotation.models import Role
@@ -18,8 +17,7 @@ from tests.evidence import make_assessor, make_judgment
 from tests.factories import client_of, make_collection, make_member
 from tests.judged_books import make_books
 from tests.reading import page_text
-from tests.site.test_permissions import World, html_pages, routes
-from tests.site.test_reader_words import CODE
+from tests.site.test_permissions import World, routes
 
 pytestmark = pytest.mark.django_db
 
@@ -140,25 +138,3 @@ def test_a_route_reads_alike_on_the_pages_of_a_pair_and_of_all_pairs() -> None:
     words = "Round 1 · votes 5-0 · relevant"
     for path in (f"pairs/{pair.pk}/", "pairs/", f"pairs/?stratum={SURE.key}&campaign={campaign.number}"):
         assert words in page_text(client, f"/c/books/{path}"), path
-
-
-# Rows with a number of their collection, and tables that such rows belong to.
-KEYED = (
-    "judges_campaign", "annotation_fileimport", "annotation_snapshot", "annotation_bulkact", "annotation_study",
-    "annotation_websearch", "training_job", "training_learningcurve", "benchmark_filling", "benchmark_gate",
-    "benchmark_report", "benchmark_answerevaluation", "benchmark_agentjob", "benchmark_synthesis", "benchmark_run",
-    "api_webhook", "api_webhookdelivery",
-)  # fmt: skip
-KEY = 7_654_321
-
-
-def test_no_page_shows_the_key_of_a_row_that_has_a_number() -> None:
-    with connection.cursor() as cursor:
-        for table in KEYED:
-            cursor.execute(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH {KEY}")
-    shown = []
-    for path, html in html_pages(World(), "owner"):
-        text = " ".join(CODE.sub(" ", html).split())
-        if (at := text.find(str(KEY))) >= 0:
-            shown.append((path, text[max(0, at - 60) : at + 20]))
-    assert shown == []

@@ -123,8 +123,7 @@ def test_a_judge_worker_killed_with_its_machine_costs_no_call_twice(machines, mo
     machines.environment["QUORUM_CALLS_IN_FLIGHT"] = "8"
     on_b = machines.start("b", judge_pool.worker_command(2, "b"))
     wanted = configurations.build_configuration()
-    started = lifecycle.start_campaign(collection=collection, configuration=wanted, budget=budget)
-    campaign = started.campaign
+    campaign = lifecycle.start_campaign(collection=collection, configuration=wanted, budget=budget).campaign
     assert campaign is not None
     until(lambda: len(model_server.requests()) >= 40)
     killed = time.time()

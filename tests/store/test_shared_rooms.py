@@ -65,8 +65,7 @@ def test_an_export_of_one_machine_is_downloaded_from_another_and_leaves_no_name(
     made = export(birds)
     b = turn_to("b")
     address = f"/c/birds/exports/{made.number}/qrels.txt"
-    page = charlie.get("/c/birds/exports/").text
-    assert address in page and not (b / "exports").exists()
+    assert address in charlie.get("/c/birds/exports/").text and not (b / "exports").exists()
     assert b"".join(charlie.get(address).streaming_content) == b"q1 0 d1 1\n"
     assert Snapshot.objects.get().folder.startswith(str(b))
     turn_to("a")
