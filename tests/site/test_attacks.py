@@ -24,7 +24,7 @@ from corpus.models import Document
 from tests import imported_files
 from tests.attacked_site import FORMULA, HTML, MARK, Attacked, dangers, pages, poison
 from tests.config.test_names import modules
-from tests.factories import client_of, make_collection, make_member, make_user
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair, make_user
 from tests.memory import peak_megabytes
 from tests.site.test_permissions import World, routes
 from tests.stages import first_quick
@@ -319,3 +319,36 @@ def test_the_django_admin_debugger_and_documents_are_not_there() -> None:
     for path in ("/admin/", "/admin/login/", "/__debug__/", "/.git/config", "/static/../config/settings.py", "/.env"):
         assert Client().get(path).status_code in (400, 404), path
     assert Client().get("/nowhere/").text.count("Traceback") == 0
+
+
+# NUL characters, which name nothing that PostgreSQL could hold
+
+
+@pytest.mark.slow
+def test_every_page_refuses_a_nul_in_its_query() -> None:
+    world = World()
+    owner = world.client("owner")
+    owner.raise_request_exception = False
+    assert {owner.get(f"{route.path}?q=a%00b").status_code for route in routes(world)} == {400}
+
+
+def test_a_nul_in_an_address_or_a_cookie_is_refused() -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(make_member(make_collection("books"), "alice", Role.ADMIN).user)
+    for address in ("/c/bo%00oks/", "/c/books/judge/?x=%00", "/%00", "/c/books/pairs/1%00/"):
+        answer = client.get(address)
+        assert answer.status_code == 400 and "Bad request" in answer.text, address
+    assert client.get("/", headers={"cookie": 'sessionid="aaaaaaaaaaaaaaaa\\000"'}).status_code == 400
+
+
+def test_a_nul_in_a_form_is_left_out_or_refused_and_never_an_error_of_ours() -> None:
+    books = make_collection("books")
+    alice = make_member(books, "alice")
+    make_item(make_pair(books))
+    client = Client(raise_request_exception=False)
+    client.force_login(alice.user)
+    page = client.post("/c/books/judge/next/", follow=True).content.decode()
+    (item,) = re.findall(r'name="item" value="(\d+)"', page)[:1]
+    assert client.post("/c/books/judge/draft/", {"item": item, "token": "a\0b", "comment": "x"}).status_code == 400
+    client.logout()
+    assert client.post("/accounts/login/", {"login": "a\0b", "password": "\0"}).status_code in (200, 400)
