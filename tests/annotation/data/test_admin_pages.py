@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.models import Membership
 from annotation.work.settings import guidelines
-from corpus.models import Collection, Item, Pair
+from corpus.models import Item, Pair
 from judges.costs import counters
 from judges.models import Campaign, Work
 from judges.models.batches import Batch
@@ -23,17 +23,17 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     return only_collection()
 
 
 @pytest.fixture
-def people(books: Collection) -> dict[str, Membership]:
+def people(books):
     return people_at_work(books)
 
 
 @pytest.fixture
-def charlie(people: dict[str, Membership]) -> Client:
+def charlie(people):
     return client_of(people["charlie"])
 
 
@@ -46,7 +46,7 @@ def listed(page: str) -> int:
     return len(re.findall(r'<a href="/c/books/pairs/\d+/"', page))
 
 
-def test_every_number_on_the_home_opens_as_many_pairs(charlie: Client) -> None:
+def test_every_number_on_the_home_opens_as_many_pairs(charlie):
     page = text(charlie.get("/c/books/"))
     wanted = {"labelled": 8, "escalated": 6, "failed": 2, "pending": 2, "settled": 1, "open": 5}
     for state, count in wanted.items():
@@ -79,7 +79,7 @@ def test_every_number_on_the_home_opens_as_many_pairs(charlie: Client) -> None:
         ("q=%27%3B+DROP+TABLE+corpus_pair", 0),
     ],
 )
-def test_the_list_is_narrowed_by_what_stands_in_the_url(charlie: Client, query: str, count: object) -> None:
+def test_the_list_is_narrowed_by_what_stands_in_the_url(charlie, query, count):
     if count is None:
         count = Work.objects.filter(state="labelled", label=1).count()
     elif callable(count):
@@ -87,7 +87,7 @@ def test_the_list_is_narrowed_by_what_stands_in_the_url(charlie: Client, query: 
     assert listed(text(charlie.get(f"/c/books/pairs/?{query}"))) == count
 
 
-def test_a_cell_of_the_agreement_matrix_opens_its_pairs(charlie: Client, books: Collection) -> None:
+def test_a_cell_of_the_agreement_matrix_opens_its_pairs(charlie, books):
     for cell in ("agree", "disagree", "both"):
         page = text(charlie.get(f"/c/books/pairs/?a=alice&b=reference&cell={cell}"))
         assert listed(page) == len(pairs_where(books, "alice", "reference", cell))
@@ -106,9 +106,7 @@ def queries(client: Client, address: str) -> int:
     ("address", "most"),
     [("/c/books/pairs/", 13), ("/c/books/", 32), ("/c/books/campaigns/", 14), ("/c/books/members/", 16), ("/", 7)],
 )
-def test_a_page_costs_the_same_however_much_it_lists(
-    books: Collection, charlie: Client, address: str, most: int
-) -> None:
+def test_a_page_costs_the_same_however_much_it_lists(books, charlie, address, most):
     before = queries(charlie, address)
     for number in range(5):
         query = make_query(books, external_id=f"later-{number}")
@@ -119,7 +117,7 @@ def test_a_page_costs_the_same_however_much_it_lists(
     assert queries(charlie, address) <= before <= most
 
 
-def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie: Client) -> None:
+def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie):
     assert 'hx-trigger="every 5s, ' in text(charlie.get("/c/books/"))
     part = charlie.get("/c/books/", headers={"HX-Request": "true"})
     assert part.status_code == 200
@@ -129,14 +127,14 @@ def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie: Cl
     assert "every 5s" not in text(charlie.get("/c/books/"))
 
 
-def test_an_annotator_sees_their_own_work_and_nothing_else(people: dict[str, Membership]) -> None:
+def test_an_annotator_sees_their_own_work_and_nothing_else(people):
     page = text(client_of(people["alice"]).get("/c/books/"))
     assert "<strong>1</strong><span>judged in total" in page
     for word in ("campaign", "escalated", "cost is unknown", "charlie", "Members", "/pairs/"):
         assert word not in page
 
 
-def test_a_pair_shows_debate_votes_label_judgments_and_every_attempt(charlie: Client) -> None:
+def test_a_pair_shows_debate_votes_label_judgments_and_every_attempt(charlie):
     pair = Work.objects.filter(state="labelled").order_by("pk").first().pair
     page = text(charlie.get(f"/c/books/pairs/{pair.pk}/"))
     for word in ("books-judge-1@1", "not in the document", "label, from debate+ensemble", "reference"):
@@ -149,7 +147,7 @@ def test_a_pair_shows_debate_votes_label_judgments_and_every_attempt(charlie: Cl
     assert "<script>alert" not in page
 
 
-def test_a_settled_pair_names_who_judged_it_and_who_skipped_or_flagged(charlie: Client) -> None:
+def test_a_settled_pair_names_who_judged_it_and_who_skipped_or_flagged(charlie):
     pairs_of_items = Item.objects.order_by("pk").values_list("pair", flat=True)[:3]
     seen = "".join(text(charlie.get(f"/c/books/pairs/{pk}/")) for pk in pairs_of_items)
     for word in ("alice", "18.4 s", "clear", "I cannot read this language", "two meanings"):
@@ -165,7 +163,7 @@ def start(client: Client, **values: object) -> object:
     return client.post("/c/books/campaigns/start/", given)
 
 
-def test_the_estimate_comes_before_the_campaign(charlie: Client) -> None:
+def test_the_estimate_comes_before_the_campaign(charlie):
     before = Campaign.objects.count()
     page = text(start(charlie))
     assert "Start this campaign?" in page
@@ -176,7 +174,7 @@ def test_the_estimate_comes_before_the_campaign(charlie: Client) -> None:
     assert (started.panel, started.state, started.work.count()) == ("offline", "running", 18)
 
 
-def test_pause_resume_and_cancel(charlie: Client) -> None:
+def test_pause_resume_and_cancel(charlie):
     campaign = Campaign.objects.get()
     for act, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
         assert charlie.get(f"/c/books/campaigns/{campaign.number}/{act}/").status_code == 405
@@ -188,14 +186,14 @@ def test_pause_resume_and_cancel(charlie: Client) -> None:
     assert "Nothing was changed" in text(response)
 
 
-def test_failed_pairs_are_retried(charlie: Client) -> None:
+def test_failed_pairs_are_retried(charlie):
     campaign = Campaign.objects.get()
     response = charlie.post(f"/c/books/campaigns/{campaign.number}/retry-failed/", follow=True)
     assert "Retrying 2 failed pairs." in text(response)
     assert not Work.objects.filter(state="failed").exists()
 
 
-def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: Client) -> None:
+def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie):
     campaign = Campaign.objects.get()
     values = {"campaign": campaign, "judge": {}, "model": "gpt", "calls": 7}
     waiting = Batch.objects.create(name="quorum-1-waits", problem="429 later", **values)
@@ -221,7 +219,7 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
 # Members, settings, texts
 
 
-def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client, people: dict[str, Membership]) -> None:
+def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie, people):
     page = f"/c/books/members/{people['alice'].pk}/role/"
     done = charlie.post(page, {"role": 2}, follow=True)
     assert Membership.objects.get(user__username="alice").role == 2
@@ -238,7 +236,7 @@ def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client,
         assert (row.role, row.is_active) == (3, True), "nobody takes their own access away"
 
 
-def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, books: Collection) -> None:
+def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie, books):
     address = "/c/books/settings/guidelines/"
     assert guidelines.current(books)[0] == 0
     page = text(charlie.post(address, {"text": "Look:\n- closely\n- <b>twice</b>", "base": "0", "preview": "1"}))
@@ -250,14 +248,14 @@ def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, b
     assert ">First." in text(charlie.get(f"{address}?version=1"))
 
 
-def test_a_text_that_somebody_changed_meanwhile_is_not_overwritten(charlie: Client, books: Collection) -> None:
+def test_a_text_that_somebody_changed_meanwhile_is_not_overwritten(charlie, books):
     charlie.post("/c/books/settings/guidelines/", {"text": "Hers.", "base": "0"})
     page = text(charlie.post("/c/books/settings/guidelines/", {"text": "Mine, kept.", "base": "0"}))
     assert "saved by someone" in page and "Mine, kept." in page
     assert guidelines.current(books) == (1, "Hers.\n")
 
 
-def test_a_new_instruction_keeps_the_old_one_and_warns_of_its_cost(charlie: Client, books: Collection) -> None:
+def test_a_new_instruction_keeps_the_old_one_and_warns_of_its_cost(charlie, books):
     before = books.instruction
     assert "changes the prompts" in text(charlie.get("/c/books/settings/instruction/"))
     charlie.post("/c/books/settings/instruction/", {"text": "Only facts.", "base": "0"})
@@ -267,7 +265,7 @@ def test_a_new_instruction_keeps_the_old_one_and_warns_of_its_cost(charlie: Clie
     assert list(kept) == [(1, before), (2, "Only facts.")]
 
 
-def test_settings_hold_for_what_waits_already(charlie: Client, books: Collection) -> None:
+def test_settings_hold_for_what_waits_already(charlie, books):
     given = {"title": "Books", "overlap": 3, "order": "query", "lease_minutes": 20, "relevant_from": 1}
     assert charlie.post("/c/books/settings/", given).status_code == 302
     books.refresh_from_db()
@@ -278,7 +276,7 @@ def test_settings_hold_for_what_waits_already(charlie: Client, books: Collection
     assert 'value="Kept"' in page
 
 
-def test_the_settings_of_dream_are_a_click(charlie: Client, books: Collection) -> None:
+def test_the_settings_of_dream_are_a_click(charlie, books):
     assert "Use DREAM" in text(charlie.get("/c/books/settings/"))
     page = text(charlie.post("/c/books/settings/preset/", {"preset": "dream"}, follow=True))
     books.refresh_from_db()
@@ -288,7 +286,7 @@ def test_the_settings_of_dream_are_a_click(charlie: Client, books: Collection) -
     assert charlie.post("/c/books/settings/preset/", {"preset": "other"}).status_code == 422
 
 
-def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
+def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form():
     client = Client()
     client.force_login(make_user("olga", is_owner=True))
     assert "your first collection" in text(client.get("/"))
@@ -302,7 +300,7 @@ def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
     assert Pair.objects.count() == 0
 
 
-def test_a_member_sees_only_their_collections_on_the_start_page(books: Collection) -> None:
+def test_a_member_sees_only_their_collections_on_the_start_page(books):
     make_collection("secret-project")
     page = text(client_of(make_member(books, "dana")).get("/"))
     assert "/c/books/" in page

@@ -1,8 +1,5 @@
 """Panel, ledger, leaderboard and label errors at 1,280 px: no table scrolls sideways, and no name is broken."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tests import wide_tables
@@ -15,9 +12,7 @@ BROKEN = "names => names.filter(name => name.getClientRects().length > 1).map(na
 HEIGHTS = "rows => rows.map(row => row.offsetHeight)"
 
 
-def test_wide_tables_fit_and_names_stay_whole(
-    instance: dict[str, str], new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
-) -> None:
+def test_wide_tables_fit_and_names_stay_whole(instance, new_page, violations):
     for make in (wide_tables.make_panel, wide_tables.make_ledger, wide_tables.make_leaderboard):
         make()
     wide_tables.make_label_errors()

@@ -1,17 +1,16 @@
 """Why is kappa low? The pairs on which two assessors differ, with grades, comments and seconds, query by query."""
 
 import pytest
-from django.test import Client
 
 from annotation.models import Role
-from corpus.models import Assessor, Collection, Judgment
+from corpus.models import Assessor, Judgment
 from tests.factories import make_collection, make_member, make_pair, make_query
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books(client: Client) -> Collection:
+def books(client):
     """Alice finds twice as many pairs relevant as Bob; three queries with two pairs each."""
     collection = make_collection("books", grades=3, relevant_from=2)
     queries = [make_query(collection, f"query {n}") for n in range(3)]
@@ -26,7 +25,7 @@ def books(client: Client) -> Collection:
     return collection
 
 
-def test_pairs_on_which_two_differ_stand_by_query_with_grades_comments_and_seconds(books: Collection, client: Client):
+def test_pairs_on_which_two_differ_stand_by_query_with_grades_comments_and_seconds(books, client):
     page = client.get("/c/books/agreement/two/?a=alice&b=bob&cell=disagree")
     found = page.context["two"]["list"]
     assert found["total"] == 3
@@ -38,7 +37,7 @@ def test_pairs_on_which_two_differ_stand_by_query_with_grades_comments_and_secon
     assert "2 relevant" in page.text and "0 not relevant" in page.text and "7 s" in page.text
 
 
-def test_the_direction_of_the_differences_is_counted_and_opens_its_pairs(books: Collection, client: Client):
+def test_the_direction_of_the_differences_is_counted_and_opens_its_pairs(books, client):
     page = client.get("/c/books/agreement/two/?a=alice&b=bob&cell=disagree")
     way = page.context["two"]["direction"]
     assert (way["relevant"], way["higher"], way["seldom"], way["ratio"]) == ([4, 2], [2, 1], "bob", 0.5)
@@ -47,7 +46,7 @@ def test_the_direction_of_the_differences_is_counted_and_opens_its_pairs(books: 
     assert client.get("/c/books/agreement/two/?a=alice&b=bob&cell=below").context["two"]["list"]["total"] == 1
 
 
-def test_a_couples_kappa_has_the_interval_of_the_quality_page(books: Collection, client: Client):
+def test_a_couples_kappa_has_the_interval_of_the_quality_page(books, client):
     report = client.get("/c/books/quality/").context["report"]
     two = client.get("/c/books/agreement/two/?a=bob&b=alice&cell=disagree").context["two"]
     assert dict(two["measures"])["Cohen's kappa"] == report.measures.pairwise[0].kappa

@@ -45,7 +45,7 @@ def judge_some(collection: Collection, campaign: Campaign, member: Membership) -
         )  # fmt: skip
 
 
-def test_a_million_pairs_open_at_once_and_are_sorted_and_searched_in_seconds() -> None:
+def test_a_million_pairs_open_at_once_and_are_sorted_and_searched_in_seconds():
     collection, campaign, charlie = large_site(PAIRS, attempts=False)
     judge_some(collection, campaign, charlie)
     began = time.perf_counter()

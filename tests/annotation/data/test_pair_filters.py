@@ -8,10 +8,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.models import Assignment, Membership, Role
+from annotation.models import Assignment, Role
 from annotation.models.pair_table import BulkAct, SavedView
 from api.tokens import make_token
-from corpus.models import Collection, Judgment, Pair
+from corpus.models import Judgment, Pair
 from judges.costs import counters
 from judges.models import Campaign, Work
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
@@ -20,22 +20,22 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     return make_collection("books")
 
 
 @pytest.fixture
-def admin(books: Collection) -> Membership:
+def admin(books):
     return make_member(books, "charlie", Role.ADMIN)
 
 
 @pytest.fixture
-def charlie(admin: Membership) -> Client:
+def charlie(admin):
     return client_of(admin)
 
 
 @pytest.fixture
-def pairs(books: Collection) -> list[int]:
+def pairs(books):
     """By alice on 1 June, with a comment; by bob on 2 June; flagged by bob on 3 June; labelled by routes; nothing."""
     alice, bob = make_member(books, "alice"), make_member(books, "bob")
     pairs = [make_pair(books) for _ in range(5)]
@@ -78,13 +78,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("query", "places"), FILTERS)
-def test_the_page_the_acts_and_the_api_find_the_same_pairs(
-    charlie: Client,
-    admin: Membership,
-    pairs: list[int],
-    query: str,
-    places: list[int],
-) -> None:
+def test_the_page_the_acts_and_the_api_find_the_same_pairs(charlie, admin, pairs, query, places):
     expected = [pairs[place] for place in places]
     page = charlie.get(f"/c/books/pairs/?{query}").text
     assert [int(pk) for pk in re.findall(r'name="pair" value="(\d+)"', page)] == expected
@@ -99,7 +93,7 @@ def test_the_page_the_acts_and_the_api_find_the_same_pairs(
     assert SavedView.objects.get().query.split("&").sort() == query.split("&").sort()
 
 
-def test_filters_in_use_are_named_in_words_and_taken_off_one_by_one(charlie: Client, pairs: list[int]) -> None:
+def test_filters_in_use_are_named_in_words_and_taken_off_one_by_one(charlie, pairs):
     page = charlie.get("/c/books/pairs/?stratum=r1.m5.y&person=alice&flag=yes&campaign=1").text
     assert "Route: <bdi>Round 1" in page and "Judged by: <bdi>alice" in page
     assert "Flag: <bdi>flagged by a person" in page and 'href="?campaign=1&amp;stratum=r1.m5.y&amp;flag=yes"' in page
@@ -107,9 +101,7 @@ def test_filters_in_use_are_named_in_words_and_taken_off_one_by_one(charlie: Cli
     assert Pair.objects.count() == 5
 
 
-def test_columns_are_kept_for_the_person_in_their_order_and_cost_one_statement_at_most(
-    charlie: Client, admin: Membership, pairs: list[int]
-) -> None:
+def test_columns_are_kept_for_the_person_in_their_order_and_cost_one_statement_at_most(charlie, admin, pairs):
     def heads() -> list[str]:
         return re.findall(r'<th scope="col" class="of-(\w+)', charlie.get("/c/books/pairs/").text)[1:]
 

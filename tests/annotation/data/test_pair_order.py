@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 
 import pytest
-from django.test import Client
 
 from annotation.data import pairs
 from corpus.models import Collection, Document, Item
@@ -18,12 +17,12 @@ COLUMNS = ["query", "document", "state", "label", "origin", "gold", "priority"]
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     return only_collection()
 
 
 @pytest.fixture
-def charlie(books: Collection) -> Client:
+def charlie(books):
     client = client_of(people_at_work(books)["charlie"])
     for place, item in enumerate(Item.objects.all()):
         Item.objects.filter(pk=item.pk).update(priority=-0.5 if place % 2 else 0.25)
@@ -63,9 +62,7 @@ VALUES: dict[str, tuple[int, Callable[[str], object]]] = {
 
 @pytest.mark.parametrize("downwards", [False, True], ids=["ascending", "descending"])
 @pytest.mark.parametrize("column", COLUMNS)
-def test_every_column_sorts_both_ways_and_what_has_no_value_comes_last(
-    charlie: Client, column: str, downwards: bool
-) -> None:
+def test_every_column_sorts_both_ways_and_what_has_no_value_comes_last(charlie, column, downwards):
     sign = "-" if downwards else ""
     page = charlie.get(f"/c/books/pairs/?sort={sign}{column}").text
     place, read = VALUES[column]
@@ -81,9 +78,7 @@ def test_every_column_sorts_both_ways_and_what_has_no_value_comes_last(
 
 
 @pytest.mark.parametrize("sort", [*COLUMNS, "-label", "-query", "-gold", "nonsense"])
-def test_pages_in_any_order_show_every_pair_once_and_lead_back(
-    monkeypatch: pytest.MonkeyPatch, charlie: Client, sort: str
-) -> None:
+def test_pages_in_any_order_show_every_pair_once_and_lead_back(monkeypatch, charlie, sort):
     whole = listed(charlie.get(f"/c/books/pairs/?sort={sort}").text)
     monkeypatch.setattr(pairs, "PAGE", 7)
     seen, address = [], f"/c/books/pairs/?sort={sort}"
@@ -99,11 +94,11 @@ def test_pages_in_any_order_show_every_pair_once_and_lead_back(
 
 
 @pytest.mark.parametrize("key", ["after=3&key=x", "after=3&key=nan", "after=x", "before=0&key=1", "after=3&key=inf"])
-def test_a_key_that_means_nothing_is_no_error(charlie: Client, key: str) -> None:
+def test_a_key_that_means_nothing_is_no_error(charlie, key):
     assert charlie.get(f"/c/books/pairs/?sort=label&{key}").status_code == 200
 
 
-def test_grades_stand_as_numbers_with_their_words(books: Collection, charlie: Client) -> None:
+def test_grades_stand_as_numbers_with_their_words(books, charlie):
     page = charlie.get("/c/books/pairs/").text
     words = {"0 not relevant", "1 relevant"}
     assert set(cells(page, 4)) - {"none"} == words and set(cells(page, 6)) - {""} <= words
@@ -113,7 +108,7 @@ def test_grades_stand_as_numbers_with_their_words(books: Collection, charlie: Cl
     assert set(cells(charlie.get("/c/books/pairs/").text, 4)) - {"none"} == {"0 not relevant", "1"}
 
 
-def test_each_filter_is_a_chip_whose_link_takes_it_away(charlie: Client) -> None:
+def test_each_filter_is_a_chip_whose_link_takes_it_away(charlie):
     page = charlie.get("/c/books/pairs/?q=keys&state=failed&sort=-label").text
     chips = re.findall(r'<li class="badge accent">([^:]+): <bdi>([^<]+)</bdi><a href="\?([^"]*)"', page)
     assert chips == [("Search", "keys", "state=failed&amp;sort=-label"), ("State", "failed", "q=keys&amp;sort=-label")]
@@ -137,17 +132,13 @@ def index(books: Collection) -> None:
         ("...", 0),
     ],
 )
-def test_texts_and_titles_of_documents_are_searched_by_their_terms(
-    books: Collection, charlie: Client, q: str, count: int
-) -> None:
+def test_texts_and_titles_of_documents_are_searched_by_their_terms(books, charlie, q, count):
     index(books)
     page = charlie.get("/c/books/pairs/", {"q": q}).text
     assert len(listed(page)) == count
 
 
-def test_frequent_terms_are_found_as_rare_ones_are(
-    books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frequent_terms_are_found_as_rare_ones_are(books, charlie, monkeypatch):
     index(books)
     found = {sort: listed(charlie.get(f"/c/books/pairs/?q=hashable&sort={sort}").text) for sort in ("", "-label")}
     monkeypatch.setattr(pairs, "LISTED_DOCUMENTS", 2)
@@ -155,7 +146,7 @@ def test_frequent_terms_are_found_as_rare_ones_are(
         assert listed(charlie.get(f"/c/books/pairs/?q=hashable&sort={sort}").text) == rows
 
 
-def test_documents_are_indexed_once_and_what_was_imported_meanwhile_too(books: Collection) -> None:
+def test_documents_are_indexed_once_and_what_was_imported_meanwhile_too(books):
     told: list[tuple[int, int]] = []
     index(books)
     known = DocumentTerms.objects.count()
@@ -170,7 +161,7 @@ def test_documents_are_indexed_once_and_what_was_imported_meanwhile_too(books: C
     assert len(told) == 1
 
 
-def test_a_priority_of_minus_nothing_is_shown_as_0() -> None:
+def test_a_priority_of_minus_nothing_is_shown_as_0():
     from annotation.templatetags.admin_text import queue_place
 
     assert (queue_place(-0.0), queue_place(-0.9)) == ("0", "-0.9")

@@ -23,15 +23,7 @@ from corpus.models import Document, ExportRecord
 from corpus.models.aspects import Aspect
 from corpus.rubric import HELPFULNESS, SUFFICIENCY
 from tests.comparing_scene import prefer
-from tests.evidence import (
-    make_assessor,
-    make_campaign,
-    make_judge,
-    make_judgment,
-    make_label,
-    make_turn,
-    make_votes,
-)
+from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_turn, make_votes
 from tests.factories import make_collection, make_document, make_pair, make_query
 
 pytestmark = pytest.mark.django_db
@@ -342,7 +334,7 @@ def test_an_export_sees_one_moment_however_long_it_takes(tmp_path):
     assert export(collection, "qrels", tmp_path / "out") == "q 0 d 1\n"
 
 
-def test_on_a_full_disk_an_export_leaves_nothing_though_its_buffer_cannot_be_written(tmp_path: Path) -> None:
+def test_on_a_full_disk_an_export_leaves_nothing_though_its_buffer_cannot_be_written(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     written = ExportFiles(tmp_path / "out")
     # A limit of the size of files fails every write as a full disk does, that of the buffer on closing among them.

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from annotation.models.snapshots import Snapshot
-from corpus.models import Collection, ExportRecord, Label, Pair
+from corpus.models import ExportRecord, Label, Pair
 from judges.models import Campaign, Work
 from tests.admin_site import ROUTE, audited, only_collection, people_at_work
 from tests.factories import client_of
@@ -22,14 +21,14 @@ SET = {"teacher": "labels", "split": "1"}
 
 
 @pytest.fixture(autouse=True)
-def var(settings, tmp_path: Path) -> Path:
+def var(settings, tmp_path):
     settings.VAR = tmp_path / "var"
     return settings.VAR
 
 
 @pytest.fixture
 @built_once
-def books() -> Collection:
+def books():
     """8 labels of no audited route, 50 of a route that failed: people settled 20 of these."""
     collection = only_collection()
     campaign = audited(collection, right=20, wrong=30)
@@ -39,7 +38,7 @@ def books() -> Collection:
 
 
 @pytest.fixture
-def charlie(books: Collection) -> Client:
+def charlie(books):
     return client_of(people_at_work(books)["charlie"])
 
 
@@ -51,9 +50,7 @@ def export(tmp_path: Path, *options: str, name: str = "csv") -> tuple[list[str],
 
 
 @pytest.mark.parametrize("name", ["csv", "qrels", "beir"])
-def test_unsettled_labels_of_failed_routes_are_left_out_and_the_manifest_says_which(
-    books: Collection, tmp_path: Path, name: str
-) -> None:
+def test_unsettled_labels_of_failed_routes_are_left_out_and_the_manifest_says_which(books, tmp_path, name):
     options = ("--split", "1", "--near-duplicates", "off") if name == "beir" else ()
     _lines, whole = export(tmp_path, *options, name=name)
     _lines, less = export(tmp_path, *options, "--leave-out-failed", name=name)
@@ -71,7 +68,7 @@ def test_unsettled_labels_of_failed_routes_are_left_out_and_the_manifest_says_wh
         assert [n for reason, n in less["counts"]["left_out"].items() if "failed its label audit" in reason] == [30]
 
 
-def test_a_pair_that_a_later_campaign_labelled_stays(books: Collection, tmp_path: Path) -> None:
+def test_a_pair_that_a_later_campaign_labelled_stays(books, tmp_path):
     first = Campaign.objects.get()
     later = Campaign.objects.create(collection=books, policy="single", panel="main")
     pair = Label.objects.filter(pair__audits__campaign=first).exclude(origin="people").first().pair
@@ -80,7 +77,7 @@ def test_a_pair_that_a_later_campaign_labelled_stays(books: Collection, tmp_path
     assert manifest["left_out"]["pairs"] == 29
 
 
-def test_the_page_warns_in_the_overviews_words_and_offers_to_leave_them_out(charlie: Client) -> None:
+def test_the_page_warns_in_the_overviews_words_and_offers_to_leave_them_out(charlie):
     def reasons(page: str) -> list[str]:
         start = page.index('class="readiness')
         return re.findall(r"<li>(.*?)</li>", page[start : page.index("</ul>", start)])
@@ -103,7 +100,7 @@ def test_the_page_warns_in_the_overviews_words_and_offers_to_leave_them_out(char
 
 
 @pytest.mark.parametrize("name", ["csv", "judgments", "prism", "parquet"])
-def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie: Client, var: Path, name: str) -> None:
+def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie, var, name):
     given = {"format": name, "leave_out_failed": "on", "origins": ["people", "debate+ensemble"], **SET}
     answer = charlie.post("/c/books/exports/preview/", given)
     assert answer.status_code == 200
@@ -119,7 +116,7 @@ def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie: Client, 
     assert not list(var.rglob("*.jsonl")), "it leaves nothing behind"
 
 
-def test_htmx_gets_the_preview_alone_and_a_refusal_says_why(charlie: Client) -> None:
+def test_htmx_gets_the_preview_alone_and_a_refusal_says_why(charlie):
     def ask(**values: str) -> tuple[int, str]:
         answer = charlie.post("/c/books/exports/preview/", {**SET, **values}, headers={"HX-Request": "true"})
         return answer.status_code, flat(answer.text)
@@ -133,7 +130,7 @@ def test_htmx_gets_the_preview_alone_and_a_refusal_says_why(charlie: Client) -> 
     assert status == 422 and "Share of queries" in part
 
 
-def test_exports_and_training_lead_to_each_other(charlie: Client) -> None:
+def test_exports_and_training_lead_to_each_other(charlie):
     assert 'href="/c/books/exports/?format=prism"' in charlie.get("/c/books/training/").text
     assert 'value="prism" checked' in flat(charlie.get("/c/books/exports/?format=prism").text)
     charlie.post("/c/books/exports/make/", {"format": "prism", **SET})

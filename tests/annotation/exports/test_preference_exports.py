@@ -1,7 +1,5 @@
 """Preferences with TRL's columns, and grades from strengths: what is in them, and what is left out and counted."""
 
-from pathlib import Path
-
 import pytest
 
 from actions.errors import BadOption
@@ -9,7 +7,7 @@ from annotation.exports.options import ExportOptions
 from annotation.models import Membership
 from annotation.models.comparisons import Comparison, ComparisonSet
 from corpus.errors import BadInput
-from corpus.models import Assessor, Collection, Document, ExportRecord, Label
+from corpus.models import Assessor, Document, ExportRecord, Label
 from tests.comparing_scene import draw, make_relevant, prefer
 from tests.factories import client_of, make_collection, make_member
 from tests.judged_books import export, lines
@@ -18,17 +16,17 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     return make_collection("books", grades=3)
 
 
 @pytest.fixture
-def people(books: Collection) -> list[Assessor]:
+def people(books):
     return [make_member(books, name).assessor for name in ("alice", "bob", "charlie")]
 
 
 @pytest.fixture
-def drawn(books: Collection) -> ComparisonSet:
+def drawn(books):
     """One comparison of each of six queries, in the order of the queries."""
     make_relevant(books, queries=6, documents=2)
     return draw(books, people=3)
@@ -45,9 +43,7 @@ def vote(drawn: ComparisonSet, query: int, people: list[Assessor], *outcomes: st
     return row
 
 
-def test_a_line_has_trls_columns_with_ids_and_votes(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_a_line_has_trls_columns_with_ids_and_votes(books, drawn, people, tmp_path):
     row = vote(drawn, 0, people, "second", "second", "first")
     manifest = export(books, "preferences", tmp_path / "out", split=1)
     chosen, rejected = row.second.document, row.first.document
@@ -68,9 +64,7 @@ def test_a_line_has_trls_columns_with_ids_and_votes(
     assert (manifest["format"], manifest["counts"]["rows"], manifest["counts"]["queries"]) == ("preferences", 1, 1)
 
 
-def test_ties_and_both_bad_are_left_out_and_counted(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_ties_and_both_bad_are_left_out_and_counted(books, drawn, people, tmp_path):
     vote(drawn, 0, people, "first")
     vote(drawn, 1, people, "equal", "equal")
     vote(drawn, 2, people, "both_bad")
@@ -82,9 +76,7 @@ def test_ties_and_both_bad_are_left_out_and_counted(
     assert len(lines(tmp_path / "out" / "train.jsonl")) == 1
 
 
-def test_people_or_judges_alone_can_be_taken(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_people_or_judges_alone_can_be_taken(books, drawn, people, tmp_path):
     judge = Assessor.objects.create(collection=books, kind="judge", name="judge-1")
     row = vote(drawn, 0, [people[0], judge], "first", "second")
     prefer(comparison_of(drawn, 1), judge, "first")
@@ -97,9 +89,7 @@ def test_people_or_judges_alone_can_be_taken(
     assert counts["machine"][0]["chosen_id"] == row.second.document.external_id
 
 
-def test_queries_are_split_as_in_any_training_set(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_queries_are_split_as_in_any_training_set(books, drawn, people, tmp_path):
     for query in range(6):
         vote(drawn, query, people, "first")
     manifest = export(books, "preferences", tmp_path / "out", split=0.5, near_duplicates=0)
@@ -109,9 +99,7 @@ def test_queries_are_split_as_in_any_training_set(
     assert manifest["counts"]["splits"]["dev"]["rows"] == 3
 
 
-def test_a_text_with_a_newer_version_is_left_out(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_a_text_with_a_newer_version_is_left_out(books, drawn, people, tmp_path):
     row = vote(drawn, 0, people, "first")
     vote(drawn, 1, people, "first")
     Document.objects.filter(pk=row.first.document_id).update(is_current=False)
@@ -120,26 +108,20 @@ def test_a_text_with_a_newer_version_is_left_out(
     assert manifest["counts"]["left_out"] == {"a text of it has a newer version": 1}
 
 
-def test_without_a_preferred_document_there_is_no_set(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_without_a_preferred_document_there_is_no_set(books, drawn, people, tmp_path):
     vote(drawn, 0, people, "equal")
     with pytest.raises(BadInput, match="most votes prefer"):
         export(books, "preferences", tmp_path / "out", split=1)
     assert not (tmp_path / "out").exists()
 
 
-def test_preferences_lock_no_judgment(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_preferences_lock_no_judgment(books, drawn, people, tmp_path):
     vote(drawn, 0, people, "first")
     export(books, "preferences", tmp_path / "out", split=1)
     assert not ExportRecord.objects.exists()
 
 
-def test_grades_come_from_strengths_and_labels_stay(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_grades_come_from_strengths_and_labels_stay(books, drawn, people, tmp_path):
     row = vote(drawn, 0, people, "first", "first", "first")
     before = list(Label.objects.order_by("pk").values_list("grade", "updated_at"))
     manifest = export(books, "preference-grades", tmp_path / "out", thresholds=(-9, 0, 9))
@@ -151,9 +133,7 @@ def test_grades_come_from_strengths_and_labels_stay(
     assert list(Label.objects.order_by("pk").values_list("grade", "updated_at")) == before
 
 
-def test_without_thresholds_grades_have_equally_many_documents(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_without_thresholds_grades_have_equally_many_documents(books, drawn, people, tmp_path):
     vote(drawn, 0, people, "first", "first", "first")
     vote(drawn, 1, people, "first", "first", "second")
     manifest = export(books, "preference-grades", tmp_path / "out")
@@ -173,21 +153,19 @@ def test_without_thresholds_grades_have_equally_many_documents(
         ({"format": "qrels", "thresholds": (1,)}, "thresholds"),
     ],
 )
-def test_what_does_not_go_with_comparisons_names_its_option(options: dict[str, object], name: str) -> None:
+def test_what_does_not_go_with_comparisons_names_its_option(options, name):
     with pytest.raises(BadOption) as refusal:
         ExportOptions.read(options)
     assert refusal.value.problems[0][0] == name
 
 
-def test_thresholds_are_one_for_each_grade(
-    books: Collection, drawn: ComparisonSet, people: list[Assessor], tmp_path: Path
-) -> None:
+def test_thresholds_are_one_for_each_grade(books, drawn, people, tmp_path):
     vote(drawn, 0, people, "first")
     with pytest.raises(BadOption, match="from 1 to 3"):
         export(books, "preference-grades", tmp_path / "out", thresholds=(0,))
 
 
-def test_the_page_makes_both_without_a_label(books: Collection, drawn: ComparisonSet, people: list[Assessor]) -> None:
+def test_the_page_makes_both_without_a_label(books, drawn, people):
     vote(drawn, 0, people, "first")
     Label.objects.all().delete()
     admin = client_of(Membership.objects.get(assessor=people[0]))

@@ -197,10 +197,7 @@ def test_the_commands_keep_a_list_and_export_by_its_name(books, tmp_path, capsys
     assert command(capsys, "query_splits", "books", "--delete", "fixed")[0] == 0 and not list_splits(books)
     assert list(
         AuditEntry.objects.filter(act__startswith="export.split").order_by("id").values_list("act", flat=True)
-    ) == [
-        "export.split-kept",
-        "export.split-deleted",
-    ]
+    ) == ["export.split-kept", "export.split-deleted"]
 
 
 def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):

@@ -1,23 +1,21 @@
 """A collection with an annotator, and an admin who acts on its pairs."""
 
 import pytest
-from django.test import Client
 
-from annotation.models import Membership, Role
-from corpus.models import Collection
+from annotation.models import Role
 from tests.factories import client_of, make_collection, make_member
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     return make_collection("books", order="random")
 
 
 @pytest.fixture
-def alice(books: Collection) -> Membership:
+def alice(books):
     return make_member(books, "alice")
 
 
 @pytest.fixture
-def charlie(books: Collection) -> Client:
+def charlie(books):
     return client_of(make_member(books, "charlie", Role.ADMIN))

@@ -1,11 +1,7 @@
 """The table of pairs in a real browser: keyboard, selection, a bulk act, saved views; accessible in every look."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from annotation.models import User
 from corpus.models import Collection, CurrentJudgment, Item, Judgment
 from tests.admin_site import judged_collection, people_at_work
 from tests.annotation.home.overview.test_admin_browser import fits
@@ -19,11 +15,11 @@ PHONE = {"viewport": {"width": 390, "height": 844}}
 
 
 @pytest.fixture
-def charlie(instance: dict[str, str]) -> User:
+def charlie(instance):
     return people_at_work(judged_collection())["charlie"].user
 
 
-def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie: User, new_page: Callable[..., Any]) -> None:
+def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie, new_page):
     page = new_page(user=charlie, **LIGHT)
     page.goto("/c/books/pairs/?sort=query")
     heights = page.eval_on_selector_all("table.pairs tbody tr", "rows => rows.map(row => row.offsetHeight)")
@@ -58,9 +54,7 @@ def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie: User
 
 
 @pytest.mark.parametrize("look", first_quick([LIGHT, DARK, PHONE]), ids=["light", "dark", "phone"])
-def test_the_table_and_its_acts_are_accessible_and_fit(
-    charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
-) -> None:
+def test_the_table_and_its_acts_are_accessible_and_fit(charlie, new_page, violations, look):
     page = new_page(user=charlie, **look)
     page.goto("/c/books/pairs/?state=labelled&sort=-label")
     page.locator("#views-manage summary").click()
@@ -88,9 +82,7 @@ def test_the_table_and_its_acts_are_accessible_and_fit(
     assert found == []
 
 
-def test_on_a_phone_the_table_begins_in_the_first_screen_and_filters_open_in_place(
-    charlie: User, new_page: Callable[..., Any]
-) -> None:
+def test_on_a_phone_the_table_begins_in_the_first_screen_and_filters_open_in_place(charlie, new_page):
     page = new_page(user=charlie, **PHONE)
     page.goto("/c/books/pairs/")
     row = page.locator("table.pairs tbody tr").first.bounding_box()
@@ -104,7 +96,7 @@ def test_on_a_phone_the_table_begins_in_the_first_screen_and_filters_open_in_pla
     assert page.locator("#saved-views input[name=query]").first.get_attribute("value") == "state=labelled"
 
 
-def test_without_a_script_boxes_and_buttons_do_the_same(charlie: User, new_page: Callable[..., Any]) -> None:
+def test_without_a_script_boxes_and_buttons_do_the_same(charlie, new_page):
     page = new_page(user=charlie, java_script_enabled=False, **LIGHT)
     page.goto("/c/books/pairs/")
     page.get_by_role("link", name="Label", exact=True).click()
@@ -115,9 +107,7 @@ def test_without_a_script_boxes_and_buttons_do_the_same(charlie: User, new_page:
     assert "1\npair selected" in page.locator(".grid").inner_text()
 
 
-def test_twelve_rows_with_sixty_letters_of_each_query_are_seen_at_once(
-    charlie: User, new_page: Callable[..., Any]
-) -> None:
+def test_twelve_rows_with_sixty_letters_of_each_query_are_seen_at_once(charlie, new_page):
     books = Collection.objects.get()
     document = make_document(books, "A mapping maps. " * 20, title="A title that is longer than any column. " * 5)
     for number in range(14):
@@ -143,9 +133,7 @@ def test_twelve_rows_with_sixty_letters_of_each_query_are_seen_at_once(
         assert fits(page), width
 
 
-def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(
-    charlie: User, new_page: Callable[..., Any]
-) -> None:
+def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(charlie, new_page):
     page = new_page(user=charlie, **LIGHT)
     page.goto("/c/books/pairs/?sort=query")
     rows = page.locator("table.pairs tbody tr")
@@ -183,9 +171,7 @@ def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(
     assert page.evaluate("document.activeElement.closest('tr').rowIndex") == 1, "the focus is back in the list"
 
 
-def test_on_a_phone_a_pair_is_its_page_with_the_same_acts_and_its_neighbours(
-    charlie: User, new_page: Callable[..., Any]
-) -> None:
+def test_on_a_phone_a_pair_is_its_page_with_the_same_acts_and_its_neighbours(charlie, new_page):
     page = new_page(user=charlie, **PHONE)
     page.goto("/c/books/pairs/")
     page.locator("table.pairs tbody th a").nth(1).click()
@@ -201,9 +187,7 @@ def test_on_a_phone_a_pair_is_its_page_with_the_same_acts_and_its_neighbours(
     page.get_by_text("Action undone.").wait_for()
 
 
-def test_a_filter_applies_at_once_and_columns_stay_as_they_were_chosen(
-    charlie: User, new_page: Callable[..., Any]
-) -> None:
+def test_a_filter_applies_at_once_and_columns_stay_as_they_were_chosen(charlie, new_page):
     page = new_page(user=charlie, **LIGHT)
     page.goto("/c/books/pairs/")
     page.get_by_text("More filters").click()

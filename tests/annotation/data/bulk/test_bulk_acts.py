@@ -10,12 +10,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.models import Assignment, AuditEntry, Membership, Role
+from annotation.models import Assignment, AuditEntry, Role
 from annotation.models.pair_table import BulkAct, SavedView
 from annotation.models.quality_control import JudgmentExclusion
 from corpus.collections.configure import configure_collection
 from corpus.labels import rebuild_labels
-from corpus.models import Collection, Item, Judgment, Label
+from corpus.models import Item, Judgment, Label
 from tests.annotation.work.quality_control.test_set_aside import claim, figures, judge
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 
@@ -39,9 +39,7 @@ def do(client: Client, act: str, *, option: str = "", note: str = "", **selectio
     return address
 
 
-def test_selected_pairs_are_sent_to_people_once_and_those_that_nobody_took_are_withdrawn_by_undo(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_selected_pairs_are_sent_to_people_once_and_those_that_nobody_took_are_withdrawn_by_undo(books, alice, charlie):
     pairs = [make_pair(books) for _ in range(4)]
     make_item(pairs[0])
     address = plan(charlie, "send", pair=[pair.pk for pair in pairs])
@@ -64,7 +62,7 @@ def test_selected_pairs_are_sent_to_people_once_and_those_that_nobody_took_are_w
     assert AuditEntry.objects.filter(act="pairs.undone").count() == 1
 
 
-def test_a_requested_judgment_becomes_the_label(books: Collection, alice: Membership, charlie: Client) -> None:
+def test_a_requested_judgment_becomes_the_label(books, alice, charlie):
     pair = make_pair(books)
     do(charlie, "send", pair=pair.pk)
     judge(alice, [1])
@@ -76,9 +74,7 @@ def test_a_requested_judgment_becomes_the_label(books: Collection, alice: Member
     assert rebuild_labels(books) == 0
 
 
-def test_a_pair_is_taken_from_its_holder_and_goes_to_somebody_else(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_a_pair_is_taken_from_its_holder_and_goes_to_somebody_else(books, alice, charlie):
     items = [make_item(make_pair(books)) for _ in range(3)]
     lease = claim(alice)
     assert lease is not None
@@ -101,9 +97,7 @@ def test_a_pair_is_taken_from_its_holder_and_goes_to_somebody_else(
     assert charlie.post(f"{address}undo/").status_code == 422
 
 
-def test_priority_moves_pairs_first_and_last_stays_through_a_new_order_and_is_undone(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_priority_moves_pairs_first_and_last_stays_through_a_new_order_and_is_undone(books, alice, charlie):
     items = [make_item(make_pair(books), priority=0.5) for _ in range(4)]
     address = do(charlie, "priority", option="first", pair=items[3].pair_id)
     do(charlie, "priority", option="last", pair=items[0].pair_id)
@@ -122,9 +116,7 @@ def test_priority_moves_pairs_first_and_last_stays_through_a_new_order_and_is_un
     assert Item.objects.get(pk=items[3].pk).priority == 7.25, "what changed since stays"
 
 
-def test_excluded_pairs_leave_every_figure_and_come_back_by_undo_or_by_reinstating_them(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_excluded_pairs_leave_every_figure_and_come_back_by_undo_or_by_reinstating_them(books, alice, charlie):
     items = [make_item(make_pair(books)) for _ in range(4)]
     judge(alice, [1, 0, 1, 0])
     before = figures(books)
@@ -152,9 +144,7 @@ def test_excluded_pairs_leave_every_figure_and_come_back_by_undo_or_by_reinstati
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_selected_pairs_are_exported_as_a_file_and_formulas_stay_text(
-    books: Collection, alice: Membership, charlie: Client, form: str
-) -> None:
+def test_selected_pairs_are_exported_as_a_file_and_formulas_stay_text(books, alice, charlie, form):
     items = [make_item(make_pair(books)) for _ in range(2)]
     judge(alice, [1, 0])
     items[0].pair.query.__class__.objects.filter(pk=items[0].pair.query_id).update(text="=1+1")
@@ -181,9 +171,7 @@ def test_selected_pairs_are_exported_as_a_file_and_formulas_stay_text(
         ({"act": "send", "all": "1", "query": "state=failed"}, "Select at least one pair."),
     ],
 )
-def test_bad_selections_are_refused_in_one_line_with_the_table_kept(
-    books: Collection, charlie: Client, sent: dict[str, object], said: str
-) -> None:
+def test_bad_selections_are_refused_in_one_line_with_the_table_kept(books, charlie, sent, said):
     pair = make_pair(books)
     response = charlie.post(ACTIONS, {**sent, **({"pair": pair.pk} if sent.get("pair") == "PAIR" else {})})
     assert response.status_code == 422 and said in response.text
@@ -192,8 +180,8 @@ def test_bad_selections_are_refused_in_one_line_with_the_table_kept(
 
 
 def test_an_act_is_its_authors_until_it_is_done_and_no_pair_of_another_collection_is_touched(
-    books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    books, charlie, monkeypatch
+):
     mine, other = make_pair(books), make_pair(make_collection("stones"))
     address = plan(charlie, "send", pair=[mine.pk, other.pk])
     assert BulkAct.objects.get().pairs == [mine.pk]
@@ -212,7 +200,7 @@ def test_an_act_is_its_authors_until_it_is_done_and_no_pair_of_another_collectio
     assert refused.status_code == 422 and "at most 1 pairs" in refused.text
 
 
-def test_views_are_kept_by_person_renamed_and_deleted(books: Collection, charlie: Client) -> None:
+def test_views_are_kept_by_person_renamed_and_deleted(books, charlie):
     make_pair(books)
     views = "/c/books/pairs/views/"
     query = "state=failed&sort=-label"
@@ -236,7 +224,7 @@ def test_views_are_kept_by_person_renamed_and_deleted(books: Collection, charlie
     assert list(SavedView.objects.values_list("name", flat=True)) == ["All"]
 
 
-def test_judgments_are_rows_that_no_bulk_act_deletes(books: Collection, alice: Membership, charlie: Client) -> None:
+def test_judgments_are_rows_that_no_bulk_act_deletes(books, alice, charlie):
     item = make_item(make_pair(books))
     judge(alice, [1])
     do(charlie, "exclude", pair=item.pair_id)
@@ -244,7 +232,7 @@ def test_judgments_are_rows_that_no_bulk_act_deletes(books: Collection, alice: M
     assert list(Judgment.objects.order_by("pk").values_list("grade", flat=True)) == [1, None, 1]
 
 
-def test_excluding_and_reinstating_write_each_task_once(books: Collection, alice: Membership, charlie: Client) -> None:
+def test_excluding_and_reinstating_write_each_task_once(books, alice, charlie):
     """Counts and state of a task stand in the same indexes: written apart, ten thousand tasks take seconds more."""
     bob = make_member(books, "bob")
     pairs = [make_item(make_pair(books)).pair for _ in range(8)]  # a submit assigns the next one as well

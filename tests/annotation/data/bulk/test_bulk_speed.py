@@ -8,7 +8,7 @@ from django.db import connection
 from annotation.models import Assignment, Membership, ReservedFor, Role
 from annotation.models.pair_table import BulkAct
 from corpus.labels import rebuild_labels
-from corpus.models import Collection, Item, Label
+from corpus.models import Item, Label
 from tests.annotation.work.quality_control.test_set_aside import claim
 from tests.factories import client_of, make_collection, make_member
 from tests.large_site import TEXTS, analyse
@@ -40,7 +40,7 @@ FROM corpus_item i JOIN (SELECT *, row_number() OVER (ORDER BY id) - 1 AS n FROM
 
 
 @pytest.fixture
-def scene() -> tuple[Collection, Membership]:
+def scene():
     collection = make_collection("large")
     for number in range(6):
         make_member(collection, f"annotator-{number}")
@@ -54,7 +54,7 @@ def scene() -> tuple[Collection, Membership]:
     return collection, charlie
 
 
-def test_each_act_on_ten_thousand_pairs_takes_under_five_seconds(scene: tuple[Collection, Membership]) -> None:
+def test_each_act_on_ten_thousand_pairs_takes_under_five_seconds(scene):
     collection, charlie = scene
     client = client_of(charlie)
     ids = list(collection.pair_set.order_by("pk").values_list("pk", flat=True))

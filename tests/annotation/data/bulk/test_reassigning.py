@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def bob(books: Collection) -> Membership:
+def bob(books):
     return make_member(books, "bob")
 
 
@@ -42,9 +42,7 @@ def options(client: Client, items: list[Item]) -> dict[str, str]:
     return {said: value for value, said in re.findall(r'<option value="(\w+)">([^<]*)</option>', page)}
 
 
-def test_pairs_reserved_for_a_member_come_to_them_first_and_to_nobody_else(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_pairs_reserved_for_a_member_come_to_them_first_and_to_nobody_else(books, alice, bob, charlie):
     items = [make_item(make_pair(books), priority=number / 10) for number in range(5)]
     held = claim(bob)
     assert held is not None and held.item_id == items[0].pk
@@ -63,8 +61,8 @@ def test_pairs_reserved_for_a_member_come_to_them_first_and_to_nobody_else(
 @pytest.mark.parametrize("to", ["alice", "anyone"])
 @pytest.mark.parametrize("sends", ["grade", "flag", "skip"])
 def test_what_a_former_holder_still_sends_after_a_reassignment_changes_nothing(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client, to: str, ran_out: bool, sends: str
-) -> None:
+    books, alice, bob, charlie, to, ran_out, sends
+):
     item, other = [make_item(make_pair(books), priority=n) for n in range(2)]
     held = claim(bob)
     assert held is not None and held.item_id == item.pk
@@ -88,9 +86,7 @@ def test_what_a_former_holder_still_sends_after_a_reassignment_changes_nothing(
     assert Label.objects.get(pair=item.pair).grade == 0
 
 
-def test_nobody_else_gets_a_reserved_pair_until_undo_releases_it(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_nobody_else_gets_a_reserved_pair_until_undo_releases_it(books, alice, bob, charlie):
     item = make_item(make_pair(books), priority=0.25)
     address = give(charlie, alice, [item])
     assert claim(bob) is None
@@ -102,9 +98,7 @@ def test_nobody_else_gets_a_reserved_pair_until_undo_releases_it(
     assert charlie.post(f"{address}undo/").status_code == 422, "it is undone once"
 
 
-def test_a_reserved_pair_may_go_on_to_another_member_or_back_to_anyone(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_a_reserved_pair_may_go_on_to_another_member_or_back_to_anyone(books, alice, bob, charlie):
     item = make_item(make_pair(books))
     first = give(charlie, alice, [item])
     give(charlie, bob, [item])
@@ -118,9 +112,7 @@ def test_a_reserved_pair_may_go_on_to_another_member_or_back_to_anyone(
     assert claim(alice) is not None
 
 
-def test_a_member_never_gets_a_pair_that_they_met_nor_two_tasks_of_one_pair(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_a_member_never_gets_a_pair_that_they_met_nor_two_tasks_of_one_pair(books, alice, bob, charlie):
     done, skipped, held, imported, new = [make_item(make_pair(books), priority=n) for n in range(5)]
     judge(alice, [1])
     lease = claim(alice)
@@ -143,8 +135,8 @@ def test_a_member_never_gets_a_pair_that_they_met_nor_two_tasks_of_one_pair(
 
 
 def test_with_several_judgments_for_each_pair_the_other_places_wait_until_the_member_did_theirs(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+    books, alice, bob, charlie
+):
     item = make_item(make_pair(books), overlap=2)
     give(charlie, alice, [item])
     assert claim(bob) is None
@@ -154,9 +146,7 @@ def test_with_several_judgments_for_each_pair_the_other_places_wait_until_the_me
     assert (item.state, item.taken, item.done) == ("settled", 2, 2)
 
 
-def test_what_the_member_skips_or_flags_is_released(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_what_the_member_skips_or_flags_is_released(books, alice, bob, charlie):
     item = make_item(make_pair(books))
     give(charlie, alice, [item])
     lease = claim(alice)
@@ -166,9 +156,7 @@ def test_what_the_member_skips_or_flags_is_released(
     assert claim(bob) is not None
 
 
-def test_a_lease_that_ran_out_stays_reserved_for_its_member(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_a_lease_that_ran_out_stays_reserved_for_its_member(books, alice, bob, charlie):
     item = make_item(make_pair(books))
     give(charlie, alice, [item])
     lease = claim(alice)
@@ -180,9 +168,7 @@ def test_a_lease_that_ran_out_stays_reserved_for_its_member(
 
 
 @pytest.mark.parametrize("leaves", ["removed", "paused", "closed"])
-def test_what_was_reserved_for_somebody_who_leaves_goes_back_to_all(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client, leaves: str
-) -> None:
+def test_what_was_reserved_for_somebody_who_leaves_goes_back_to_all(books, alice, bob, charlie, leaves):
     items = [make_item(make_pair(books)) for _ in range(2)]
     give(charlie, alice, items)
     assert claim(alice) is not None and claim(bob) is None
@@ -197,9 +183,7 @@ def test_what_was_reserved_for_somebody_who_leaves_goes_back_to_all(
     assert len(judge(bob, [1, 1])) == 2
 
 
-def test_only_members_who_can_judge_are_offered(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_only_members_who_can_judge_are_offered(books, alice, bob, charlie):
     dora, erin, frank = (make_member(books, name) for name in ("dora", "erin", "frank"))
     Collection.objects.update(qualification=True)
     Membership.objects.filter(pk__in=[alice.pk, dora.pk, erin.pk]).update(qualified_at=timezone.now())
@@ -215,9 +199,7 @@ def test_only_members_who_can_judge_are_offered(
     assert not ReservedFor.objects.exists()
 
 
-def test_pairs_that_wait_for_nobody_and_those_of_a_study_stay_as_they_are(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_pairs_that_wait_for_nobody_and_those_of_a_study_stay_as_they_are(books, alice, charlie):
     settled = make_item(make_pair(books), state="settled")
     study = make_item(make_pair(books), "study", reserved=True)
     kept = make_item(make_pair(books), reserved=True)  # held back while a study runs
@@ -239,9 +221,7 @@ def _claim_apart(member: Membership) -> int | None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_people_who_claim_at_once_never_share_nor_swap_what_is_reserved(
-    books: Collection, alice: Membership, bob: Membership, charlie: Client
-) -> None:
+def test_two_people_who_claim_at_once_never_share_nor_swap_what_is_reserved(books, alice, bob, charlie):
     items = [make_item(make_pair(books)) for _ in range(16)]
     hers, rest = items[::2], {item.pk for item in items[1::2]}
     address = plan(charlie, "reassign", pair=[item.pair_id for item in hers])

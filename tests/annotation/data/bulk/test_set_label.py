@@ -6,10 +6,10 @@ import io
 import pytest
 from django.test import Client
 
-from annotation.models import AuditEntry, Membership, Role
+from annotation.models import AuditEntry, Role
 from annotation.models.pair_table import BulkAct, PairNote
 from corpus.labels import rebuild_labels
-from corpus.models import Collection, Item, Judgment, Label
+from corpus.models import Item, Judgment, Label
 from judges.costs import counters
 from tests.annotation.data.bulk.test_bulk_acts import do, plan
 from tests.annotation.work.quality_control.test_set_aside import exported, judge
@@ -24,9 +24,7 @@ def label(pair: int) -> tuple[int, str] | None:
     return Label.objects.filter(pair=pair).values_list("grade", "origin").first()
 
 
-def test_a_label_is_set_for_many_above_people_and_judges_and_undone(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_a_label_is_set_for_many_above_people_and_judges_and_undone(books, alice, charlie):
     items = [make_item(make_pair(books)) for _ in range(2)]
     judge(alice, [1, 1])
     untouched = make_pair(books)
@@ -54,7 +52,7 @@ def test_a_label_is_set_for_many_above_people_and_judges_and_undone(
     assert AuditEntry.objects.filter(act="pairs.undone").count() == 1
 
 
-def test_a_label_set_twice_is_one_chain_and_undo_brings_back_the_one_before(books: Collection, charlie: Client) -> None:
+def test_a_label_set_twice_is_one_chain_and_undo_brings_back_the_one_before(books, charlie):
     pair = make_pair(books)
     first = do(charlie, "label", option="1", pair=pair.pk)
     page = charlie.get(plan(charlie, "label", pair=pair.pk)).text
@@ -70,7 +68,7 @@ def test_a_label_set_twice_is_one_chain_and_undo_brings_back_the_one_before(book
     assert Judgment.objects.filter(supersedes=None).count() == 1 and rebuild_labels(books) == 0
 
 
-def test_the_newest_of_two_admins_decides(books: Collection, charlie: Client) -> None:
+def test_the_newest_of_two_admins_decides(books, charlie):
     pair, dora = make_pair(books), client_of(make_member(books, "dora", Role.ADMIN))
     do(charlie, "label", option="1", pair=pair.pk)
     newer = do(dora, "label", option="0", pair=pair.pk)
@@ -79,9 +77,7 @@ def test_the_newest_of_two_admins_decides(books: Collection, charlie: Client) ->
     assert label(pair.pk) == (1, "adjudicator") and rebuild_labels(books) == 0
 
 
-def test_tasks_that_wait_leave_the_queue_with_the_label_and_come_back_with_its_undo(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_tasks_that_wait_leave_the_queue_with_the_label_and_come_back_with_its_undo(books, alice, charlie):
     campaign = make_campaign(books, [])
     waiting = make_item(make_pair(books), campaign=campaign.pk)
     conflict = make_item(make_pair(books), state="conflict", taken=2, done=2, overlap=2, campaign=campaign.pk)
@@ -98,7 +94,7 @@ def test_tasks_that_wait_leave_the_queue_with_the_label_and_come_back_with_its_u
     assert counters.read(campaign.pk)["settled"] == 0 and rebuild_labels(books) == 0
 
 
-def test_a_label_that_was_replaced_brings_no_task_back(books: Collection, charlie: Client) -> None:
+def test_a_label_that_was_replaced_brings_no_task_back(books, charlie):
     item = make_item(make_pair(books))
     first = do(charlie, "label", option="1", pair=item.pair_id)
     do(charlie, "label", option="0", pair=item.pair_id)
@@ -106,7 +102,7 @@ def test_a_label_that_was_replaced_brings_no_task_back(books: Collection, charli
     assert Item.objects.get().state == "withdrawn"
 
 
-def test_a_pair_is_labelled_sent_and_noted_on_its_own_page(books: Collection, charlie: Client) -> None:
+def test_a_pair_is_labelled_sent_and_noted_on_its_own_page(books, charlie):
     pair = make_pair(books)
     make_judgment(pair, make_assessor(books, "debate", "policy"), 1)
     home = f"/c/books/pairs/{pair.pk}/"
@@ -127,14 +123,14 @@ def test_a_pair_is_labelled_sent_and_noted_on_its_own_page(books: Collection, ch
 
 
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ADJUDICATOR])
-def test_only_admins_set_labels_and_write_notes(books: Collection, role: Role) -> None:
+def test_only_admins_set_labels_and_write_notes(books, role):
     pair, other = make_pair(books), client_of(make_member(books, "eve", role))
     for path, data in (("act/", {"kind": "label", "option": "1"}), ("note/", {"text": "Mine."})):
         assert other.post(f"/c/books/pairs/{pair.pk}/{path}", data).status_code == 403
     assert not Judgment.objects.exists() and not PairNote.objects.exists()
 
 
-def test_an_owner_who_is_no_member_is_told_to_join_first(books: Collection) -> None:
+def test_an_owner_who_is_no_member_is_told_to_join_first(books):
     pair, client = make_pair(books), Client()
     client.force_login(make_user("olga", is_owner=True))
     refused = client.post(f"/c/books/pairs/{pair.pk}/act/", {"kind": "label", "option": "1"})
@@ -142,7 +138,7 @@ def test_an_owner_who_is_no_member_is_told_to_join_first(books: Collection) -> N
     assert not Judgment.objects.exists() and not BulkAct.objects.exists()
 
 
-def test_an_export_says_whose_label_it_is(books: Collection, charlie: Client) -> None:
+def test_an_export_says_whose_label_it_is(books, charlie):
     pair = make_pair(books)
     do(charlie, "label", option="1", note="By the manual.", pair=pair.pk)
     (row,) = exported(books)

@@ -16,7 +16,6 @@ from judges.workers import worker_pool
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_member, make_user
 from tests.instances import until
-from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COUNT_CLICKS = """addEventListener("click", (event) => {
@@ -27,7 +26,7 @@ QUERIES = ["What maps keys to values?", "What can be changed?"]
 
 
 @pytest.fixture
-def worker(instance: dict[str, str]):
+def worker(instance):
     """A real worker, which imports and judges."""
     child = spawn_child(
         worker_pool.worker_command(1, "import"), {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL
@@ -48,8 +47,8 @@ def csv_files(folder: Path) -> list[Path]:
 
 
 def test_a_csv_is_imported_and_judged_offline_in_six_clicks_from_the_start_page(
-    new_page: NewPage, instance, worker, tmp_path: Path, violations
-) -> None:
+    new_page, instance, worker, tmp_path, violations
+):
     ensure_offline()
     make_collection("books")
     page = new_page(user=make_user("olga", is_owner=True))
@@ -71,9 +70,7 @@ def test_a_csv_is_imported_and_judged_offline_in_six_clicks_from_the_start_page(
     assert violations(page) == []
 
 
-def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(
-    new_page: NewPage, instance, console, tmp_path: Path
-) -> None:
+def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(new_page, instance, console, tmp_path):
     page = new_page(user=make_member(make_collection("birds"), "charlie", Role.ADMIN).user)
     large = tmp_path / "corpus.jsonl"
     line = f'{{"_id": "%d", "text": "{"word " * 4000}"}}\n'
@@ -97,7 +94,7 @@ def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(
     console.clear()  # the lost connection
 
 
-def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page: NewPage, instance, tmp_path: Path) -> None:
+def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page, instance, tmp_path):
     page = new_page(user=make_member(make_collection("birds"), "charlie", Role.ADMIN).user)
     first, second, third = (tmp_path / name for name in ("corpus.jsonl", "other.jsonl", "third.jsonl"))
     first.write_text("".join(f'{{"_id": "{n}", "text": "{"word " * 4000}"}}\n' for n in range(2000)))
@@ -136,7 +133,7 @@ def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page: NewPage,
         pytest.param({"java_script_enabled": False}, marks=pytest.mark.slow),
     ],
 )
-def test_the_pages_fit_and_have_no_violations(new_page: NewPage, instance, tmp_path: Path, violations, look) -> None:
+def test_the_pages_fit_and_have_no_violations(new_page, instance, tmp_path, violations, look):
     page = new_page(user=make_member(make_collection("birds"), "charlie", Role.ADMIN).user, **look)
     page.goto("/c/birds/import/")
     script = look.get("java_script_enabled", True)

@@ -4,7 +4,6 @@ import html
 import re
 
 import pytest
-from django.test import Client
 from django.utils.translation import override
 
 from annotation.models import User
@@ -55,7 +54,7 @@ BAD: list[dict[str, str | bytes]] = [
 
 
 @pytest.fixture
-def chinese(charlie: Client) -> Client:
+def chinese(charlie):
     User.objects.update(language="zh-hans")
     return charlie
 
@@ -67,7 +66,7 @@ def english(said: str) -> set[str]:
 
 
 @pytest.mark.parametrize("files", first_quick(BAD, 4), ids=range(len(BAD)))
-def test_a_bad_file_is_refused_in_chinese(chinese: Client, files: dict[str, str | bytes]) -> None:
+def test_a_bad_file_is_refused_in_chinese(chinese, files):
     row = bring(chinese, "birds", files)
     page = html.unescape(chinese.get(f"/c/birds/import/{row.number}/").content.decode())
     problems = [one["holds"]["problem"] for one in row.files if one["holds"]["problem"]]
@@ -78,12 +77,12 @@ def test_a_bad_file_is_refused_in_chinese(chinese: Client, files: dict[str, str 
     assert english(" ".join(re.findall(r'role="alert">(.*?)</p>', page))) == set()
 
 
-def test_an_archive_that_cannot_be_opened_is_refused_in_chinese(chinese: Client) -> None:
+def test_an_archive_that_cannot_be_opened_is_refused_in_chinese(chinese):
     row = bring(chinese, "birds", {"x.zip": b"PK\x03\x04 no"})
     assert row.error == "x.zip：zip 压缩包已损坏；请重新制作"
 
 
-def test_every_known_format_has_chinese_words() -> None:
+def test_every_known_format_has_chinese_words():
     formats = [known for _magic, known in (*recognition._BINARY, *recognition._ZIPPED, *recognition._TEXT)]
     with override("zh-hans"):
         said = {known: str(known) for known in formats}

@@ -1,7 +1,6 @@
 """Every export of training sets, imported into a new collection, has the same pairs, grades and texts again."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,7 +54,7 @@ def scores_of(collection: str) -> set[tuple[str, float]]:
 
 
 @pytest.mark.parametrize("case", SETS)
-def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case: str, tmp_path: Path) -> None:
+def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case, tmp_path):
     name, options = SETS[case]
     books = make_books(queries=3)
     if name in ("prism", "trl"):
@@ -79,7 +78,7 @@ def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case: str, tm
 
 
 @pytest.mark.parametrize("name", ["prism", "flagembedding", "parquet"])
-def test_train_and_dev_come_back_together_and_one_of_them_may_be_left_out(name: str, tmp_path: Path) -> None:
+def test_train_and_dev_come_back_together_and_one_of_them_may_be_left_out(name, tmp_path):
     write_targets(make_books(queries=6))
     options = {"teacher": "labels"} if name == "prism" else {}
     export(Collection.objects.get(), name, tmp_path / "out", split=0.5, near_duplicates=0, **options)
@@ -94,7 +93,7 @@ def test_train_and_dev_come_back_together_and_one_of_them_may_be_left_out(name: 
     assert not Collection.objects.filter(name="none").exists()
 
 
-def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path: Path) -> None:
+def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path):
     books = make_books(queries=2)
     Label.objects.filter(pair__document__external_id="d0-2").delete()
     (tmp_path / "a.run").write_text("q0 Q0 d0-2 1 9.0 system\n")
@@ -117,7 +116,7 @@ def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path: Path) 
         assert graded.count() == 5, name
 
 
-def test_relevant_without_a_number_is_the_lowest_relevant_grade_of_the_collection(tmp_path: Path) -> None:
+def test_relevant_without_a_number_is_the_lowest_relevant_grade_of_the_collection(tmp_path):
     Collection.objects.create(name="strict", grades=3, relevant_from=2)
     (tmp_path / "x.jsonl").write_text('{"query": "what is tea", "pos": ["Tea is a drink"], "neg": ["Water boils"]}\n')
     import_files("strict", tmp_path / "x.jsonl")
@@ -135,9 +134,7 @@ def test_relevant_without_a_number_is_the_lowest_relevant_grade_of_the_collectio
          "aspects"),
     ],
 )  # fmt: skip
-def test_an_export_that_holds_no_collection_is_refused_by_its_name(
-    line: dict[str, Any], what: str, tmp_path: Path
-) -> None:
+def test_an_export_that_holds_no_collection_is_refused_by_its_name(line, what, tmp_path):
     (tmp_path / "x.jsonl").write_text(json.dumps(line) + "\n")
     report, said = import_files("back", tmp_path / "x.jsonl")
     assert not report and "line 1: " in said and what in said

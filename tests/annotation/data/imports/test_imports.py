@@ -9,7 +9,6 @@ import signal
 import subprocess
 import zipfile
 from datetime import timedelta
-from pathlib import Path
 
 import lxml.html
 import pytest
@@ -62,7 +61,7 @@ def counts_of(text: str) -> dict[str, list[int]]:
     return {what: [int(n) for n in re.findall(r">(\d+)<", cells)] for what, cells in rows}
 
 
-def test_csv_files_are_recognised_checked_and_imported(charlie: Client, var: Path) -> None:
+def test_csv_files_are_recognised_checked_and_imported(charlie, var):
     row = bring(charlie, "birds", ALL)
     shown = page(charlie, row)
     for words in ("Documents</option>", "Queries</option>", "Pairs to judge</option>", "Second.", "Which?"):
@@ -80,7 +79,7 @@ def test_csv_files_are_recognised_checked_and_imported(charlie: Client, var: Pat
     assert "Earlier imports" in charlie.get("/c/birds/import/").content.decode()
 
 
-def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie: Client) -> None:
+def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie):
     start(charlie, bring(charlie, "birds", ALL))
     more = ALL | {"docs.csv": DOCUMENTS.replace("Second.", "Other.") + "d3,,Third.\n"}
     refused = bring(charlie, "birds", more)
@@ -100,9 +99,7 @@ def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie
         ({"docs.csv": DOCUMENTS}, "No file contains queries, and the collection has none"),
     ],
 )
-def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
-    charlie: Client, files: dict[str, str | bytes], said: str
-) -> None:
+def test_a_refused_check_names_file_and_line_and_nothing_is_imported(charlie, files, said):
     row = bring(charlie, "birds", files)
     assert row.state == "failed" and row.error.startswith(said) and contents() == [0, 0, 0, 0]
     shown = page(charlie, row)
@@ -114,9 +111,7 @@ def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
 
 
 @pytest.mark.parametrize(("files", "said"), [({"x.csv": b""}, "the file is empty"), ({}, "Choose one or more files.")])
-def test_what_cannot_be_taken_keeps_the_form_with_the_reason(
-    charlie: Client, files: dict[str, bytes], said: str
-) -> None:
+def test_what_cannot_be_taken_keeps_the_form_with_the_reason(charlie, files, said):
     sent = [io.BytesIO(content) for content in files.values()]
     for file, name in zip(sent, files, strict=True):
         file.name = name
@@ -132,9 +127,7 @@ def test_what_cannot_be_taken_keeps_the_form_with_the_reason(
         ("Frage,Antwort\nWarum?,Darum.\n", "Left out: say what its columns are"),
     ],
 )
-def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(
-    charlie: Client, text: str | bytes, said: str
-) -> None:
+def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(charlie, text, said):
     row = bring(charlie, "birds", {"x.csv": text})
     assert row.state == "failed" and row.error.startswith("x.csv"), "what a person chose is not left out by itself"
     assert said in page(charlie, row)
@@ -144,7 +137,7 @@ def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(
     assert row.state == "failed" and row.error.startswith("No file to")
 
 
-def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) -> None:
+def test_columns_that_no_header_names_are_chosen_on_the_page(charlie):
     row = bring(charlie, "birds", {"x.csv": "Frage,Antwort,Note\nWarum?,Darum.,1\nWarum?,So.,0\n"})
     correct(charlie, row, {"field-0-0": "query", "field-0-1": "query"})
     assert row.state == "failed" and '"Frage"' in row.error and '"Antwort"' in row.error
@@ -158,7 +151,7 @@ def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) ->
     assert contents() == [2, 1, 2, 2]
 
 
-def test_import_pressed_after_a_choice_checks_again_and_then_imports_what_was_chosen(charlie: Client) -> None:
+def test_import_pressed_after_a_choice_checks_again_and_then_imports_what_was_chosen(charlie):
     row = bring(charlie, "birds", {"x.csv": "Frage,Passage,Kennung\nWarum?,Darum.,k1\nWarum?,So.,k2\n"})
     assert row.is_checked
     body = page_form(charlie, row) | {"start": ""}
@@ -180,7 +173,7 @@ def test_import_pressed_after_a_choice_checks_again_and_then_imports_what_was_ch
     assert row.is_imported and {document.external_id for document in Document.objects.all()} == {"k1", "k2"}
 
 
-def test_import_does_not_take_a_file_that_is_left_out_for_a_new_choice(charlie: Client) -> None:
+def test_import_does_not_take_a_file_that_is_left_out_for_a_new_choice(charlie):
     row = bring(charlie, "birds", {**ALL, "x.csv": "Alpha,Beta\nOne,Two\n"})
     correct(charlie, row, {"kind-3": "skip"})
     assert row.is_checked
@@ -188,7 +181,7 @@ def test_import_does_not_take_a_file_that_is_left_out_for_a_new_choice(charlie: 
     assert row.is_imported and contents() == [2, 1, 1, 0]
 
 
-def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie: Client) -> None:
+def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie):
     text = "query,chunk,label,source\nWhich bird?,A robin.,1,web\nWhich bird?,Another.,0,web\n"
     row = bring(charlie, "birds", {"x.csv": text})
     shown = html.unescape(page(charlie, row))
@@ -199,7 +192,7 @@ def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie: Client
     assert counts_of(shown)["Grades"] == [2, 0, 0]
 
 
-def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Client) -> None:
+def test_json_lines_that_could_be_either_are_what_the_person_says(charlie):
     row = bring(
         charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B."}\n'}
     )
@@ -211,7 +204,7 @@ def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Clien
     assert row.state == "failed" and "contains documents" in row.error and row.report == {}
 
 
-def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
+def test_a_zip_of_a_beir_folder_is_imported(charlie):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("beir/corpus.jsonl", '{"_id": "d1", "title": "", "text": "First."}\n')
@@ -239,7 +232,7 @@ STUDIO = [
 ]  # fmt: skip
 
 
-def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they_measure(charlie: Client) -> None:
+def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they_measure(charlie):
     row = bring(charlie, "birds", {"studio.json": json.dumps(STUDIO)})
     assert row.files[0]["holds"]["kind"] == "all" and 'aria-label="Column fit"' in page(charlie, row)
     row = start(charlie, row)
@@ -256,7 +249,7 @@ def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they
     assert not Label.objects.filter(pair__collection=other).exists()
 
 
-def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: Client) -> None:
+def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie):
     files = ALL | {"queries.csv": "id,Query Text\n365,Which?\n", "pairs.csv": "qid,docid\n1,d1\n"}
     row = bring(charlie, "birds", files)
     assert row.error.startswith("pairs.csv, line 2:") and '"1"' in row.error
@@ -267,12 +260,12 @@ def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: C
     assert Query.objects.get().external_id == "1" and contents() == [2, 1, 1, 0]
 
 
-def test_the_page_has_words_for_every_kind_of_file_and_column() -> None:
+def test_the_page_has_words_for_every_kind_of_file_and_column():
     assert page_module.KINDS.keys() == set(detection.KINDS)
     assert page_module.FIELDS.keys() == set(columns.EVERY_FIELD)
 
 
-def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -> None:
+def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie):
     ranking = "q1 Q0 d1 1 2.5 x\nq1 Q0 d2 2 1.5 x\n"
     files = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "system A.run": ranking}
     row = bring(charlie, "birds", files)
@@ -288,7 +281,7 @@ def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -
     assert "system-A already" in page(charlie, again)
 
 
-def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:
+def test_an_import_starts_once_and_is_not_corrected_after(charlie):
     row = bring(charlie, "birds", ALL)
     for _ in range(2):
         charlie.post(f"/c/birds/import/{row.number}/start/")
@@ -301,9 +294,7 @@ def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> No
     assert contents() == [2, 1, 1, 0]
 
 
-def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
-    charlie: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(charlie, monkeypatch):
     row = bring(charlie, "birds", ALL)
     charlie.post(f"/c/birds/import/{row.number}/start/")
     real = importing.plan_files
@@ -324,7 +315,7 @@ def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
     assert contents() == [2, 1, 1, 0]
 
 
-def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie: Client) -> None:
+def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie):
     row = bring(charlie, "birds", ALL)
     charlie.post(f"/c/birds/import/{row.number}/start/")
     charlie.post(f"/c/birds/import/{row.number}/cancel/")
@@ -344,7 +335,7 @@ def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie
     assert refused.state == "failed" and f"/c/birds/import/{refused.number}/go-on/" not in page(charlie, refused)
 
 
-def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie: Client) -> None:
+def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie):
     row = bring(charlie, "birds", ALL)
     charlie.post(f"/c/birds/import/{row.number}/discard/")
     assert not FileImport.objects.exists() and not Upload.objects.exists()
@@ -354,7 +345,7 @@ def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie: Cl
     assert charlie.post(f"/c/birds/import/{done.number}/pause/").status_code == 404
 
 
-def test_a_worker_that_lost_its_lease_imports_nothing(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_lost_its_lease_imports_nothing(charlie, monkeypatch):
     row = bring(charlie, "birds", ALL)
     charlie.post(f"/c/birds/import/{row.number}/start/")
     late = leases.claim(FileImport)
@@ -367,14 +358,14 @@ def test_a_worker_that_lost_its_lease_imports_nothing(charlie: Client, monkeypat
     assert row.is_imported and contents() == [2, 1, 1, 0]
 
 
-def test_files_that_were_swept_are_named_with_what_to_do(charlie: Client) -> None:
+def test_files_that_were_swept_are_named_with_what_to_do(charlie):
     row = bring(charlie, "birds", ALL)
     Upload.objects.all().delete()
     row = start(charlie, row)
     assert row.state == "failed" and row.error.startswith("docs.csv: the file was") and contents() == [0, 0, 0, 0]
 
 
-def test_the_page_polls_until_the_job_is_over(charlie: Client) -> None:
+def test_the_page_polls_until_the_job_is_over(charlie):
     row = bring(charlie, "birds", ALL)
     assert charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"}).status_code == 286
     FileImport.objects.update(state="running", done=12_345, total=20_000, phase="documents", dry_run=False)
@@ -385,9 +376,7 @@ def test_the_page_polls_until_the_job_is_over(charlie: Client) -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(
-    instance: dict[str, str], charlie: Client
-) -> None:
+def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(instance, charlie):
     row = bring(charlie, "birds", ALL)
     charlie.post(f"/c/birds/import/{row.number}/start/")
     workers: list[subprocess.Popen[str]] = []

@@ -131,14 +131,14 @@ def sender(site: Site, token: str, address: str, file: Path, part: int) -> Itera
 
 
 @pytest.fixture
-def served(instance: dict[str, str]) -> Iterator[Site]:
+def served(instance):
     found = Site(instance)
     found.start()
     yield found
     stop_children([found.server] if found.server else [])
 
 
-def test_an_upload_goes_on_after_its_sender_and_its_server_were_killed(served: Site, tmp_path: Path) -> None:
+def test_an_upload_goes_on_after_its_sender_and_its_server_were_killed(served, tmp_path):
     birds = make_collection("birds")
     alice = make_member(birds, "alice", Role.ADMIN).user
     token = make_token(alice, birds, name="n", scopes=["manage"], days=1)[1]

@@ -92,7 +92,7 @@ def import_apart(environment: dict[str, str], documents: int) -> dict[str, Any]:
     return found
 
 
-def test_an_import_of_many_documents_holds_no_more_than_one_of_few(instance: dict[str, str]) -> None:
+def test_an_import_of_many_documents_holds_no_more_than_one_of_few(instance):
     few = import_apart(instance, SMALL)
     many = import_apart(instance, DOCUMENTS)
     print(f"{SMALL:,} documents: {few}; {DOCUMENTS:,} documents: {many}")

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from corpus.labels import rebuild_labels
-from corpus.models import Assessor, Collection, Judgment, Label
+from corpus.models import Assessor, Judgment, Label
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_pair, make_query
 from tests.imported_files import import_files
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     """Labels of every origin: people, an adjudicator against them, policies, an import; ids that a sheet would run."""
     books = make_collection("books", grades=3)
     people = [make_assessor(books, name) for name in ("alice", "bob", "charlie")]
@@ -59,7 +59,7 @@ def export(form: str, folder: Path, *options: str) -> Path:
     return folder
 
 
-def test_every_export_of_labels_gives_the_same_labels_again(books: Collection, tmp_path: Path) -> None:
+def test_every_export_of_labels_gives_the_same_labels_again(books, tmp_path):
     wanted = labels_of("books")
     assert len(wanted) == 24 and set(wanted.values()) == {0, 1, 2, 3}
     beir = export("beir", tmp_path / "beir")
@@ -87,9 +87,7 @@ def test_every_export_of_labels_gives_the_same_labels_again(books: Collection, t
     }  # fmt: skip
 
 
-def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_nothing(
-    books: Collection, tmp_path: Path
-) -> None:
+def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_nothing(books, tmp_path):
     beir = export("beir", tmp_path / "beir")
     report, _said = import_files("beir", beir)
     assert (report["judgments"], report["labels_changed"], labels_of("beir")) == (24, 0, {})
@@ -98,7 +96,7 @@ def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_not
     assert {(query, document): grade for query, document, grade in rows} == labels_of("books")
 
 
-def test_the_same_judgments_again_change_nothing_and_others_are_refused(books: Collection, tmp_path: Path) -> None:
+def test_the_same_judgments_again_change_nothing_and_others_are_refused(books, tmp_path):
     beir = export("beir", tmp_path / "beir")
     path = export("judgments", tmp_path / "judgments") / "judgments.jsonl"
     import_files("copy", path, f"--corpus={beir / 'corpus.jsonl'}", f"--queries={beir / 'queries.jsonl'}")

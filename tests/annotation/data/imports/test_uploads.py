@@ -24,7 +24,6 @@ from annotation.models import Role
 from annotation.models.imports import FileImport, Upload
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
-from corpus.models import Collection
 from tests.factories import client_of, make_member, make_user
 from tests.imported_files import work_off
 
@@ -33,7 +32,7 @@ CONTENT = b'{"_id": "d1", "text": "First."}\n' * 9
 
 
 @pytest.fixture
-def folder(var: Path) -> Path:
+def folder(var):
     return var / "uploads" / "birds"
 
 
@@ -54,7 +53,7 @@ def checksum(data: bytes, algorithm: str = "sha1") -> dict[str, str]:
     return {"Upload-Checksum": f"{algorithm} {b64encode(sha1(data).digest()).decode()}"}
 
 
-def test_a_file_comes_in_parts_and_goes_on_where_it_broke_off(charlie: Client, folder: Path) -> None:
+def test_a_file_comes_in_parts_and_goes_on_where_it_broke_off(charlie, folder):
     made = create(charlie, len(CONTENT))
     assert made.status_code == 201 and made["Tus-Resumable"] == "1.0.0"
     url = made["Location"]
@@ -71,7 +70,7 @@ def test_a_file_comes_in_parts_and_goes_on_where_it_broke_off(charlie: Client, f
     assert (folder / str(upload.pk)).read_bytes() == CONTENT
 
 
-def test_the_page_shows_what_has_not_come_whole(charlie: Client) -> None:
+def test_the_page_shows_what_has_not_come_whole(charlie):
     url = create(charlie, 2_000_000)["Location"]
     patch(charlie, url, 0, b" " * 1_000_000)
     page = charlie.get("/c/birds/import/").content.decode()
@@ -82,13 +81,13 @@ def test_the_page_shows_what_has_not_come_whole(charlie: Client) -> None:
     assert charlie.head(url)["Upload-Offset"] == "1000000", "what has come is kept"
 
 
-def test_a_connection_that_breaks_off_leaves_what_has_come(birds: Collection) -> None:
+def test_a_connection_that_breaks_off_leaves_what_has_come(birds):
     upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
     read = Mock(side_effect=[b"12345", UnreadablePostError])
     assert uploads.add_part(upload, 0, read) == 5 == uploads.count_received(upload)
 
 
-def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie: Client) -> None:
+def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie):
     url = create(charlie, 10)["Location"]
     damaged = patch(charlie, url, 0, b"1234x", **checksum(b"12345"))
     assert damaged.status_code == 460 and "send it again" in damaged.content.decode()
@@ -100,7 +99,7 @@ def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie: Client) ->
     assert charlie.head(url)["Upload-Offset"] == "5"
 
 
-def test_a_process_that_dies_in_a_part_with_a_checksum_leaves_nothing_of_it(birds: Collection, folder: Path) -> None:
+def test_a_process_that_dies_in_a_part_with_a_checksum_leaves_nothing_of_it(birds, folder):
     upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
     read = Mock(side_effect=[b"12345", SystemExit])
     with pytest.raises(SystemExit):
@@ -109,7 +108,7 @@ def test_a_process_that_dies_in_a_part_with_a_checksum_leaves_nothing_of_it(bird
     assert [path.name for path in folder.iterdir()] == [str(upload.pk)]
 
 
-def test_an_upload_ends_a_day_after_its_last_part_and_says_so(charlie: Client) -> None:
+def test_an_upload_ends_a_day_after_its_last_part_and_says_so(charlie):
     def left(answer) -> float:
         return parse_http_date(answer["Upload-Expires"]) - datetime.now().timestamp()
 
@@ -122,9 +121,7 @@ def test_an_upload_ends_a_day_after_its_last_part_and_says_so(charlie: Client) -
     assert left(charlie.head(url)) > 86_390
 
 
-def test_the_uploads_of_a_collection_have_a_quota_together(
-    birds: Collection, charlie: Client, settings, folder: Path
-) -> None:
+def test_the_uploads_of_a_collection_have_a_quota_together(birds, charlie, settings, folder):
     settings.UPLOADS_BYTES = 2_000_000_000
     url = create(charlie, 1_500_000_000)["Location"]
     refused = create(charlie, 600_000_000)
@@ -134,14 +131,14 @@ def test_the_uploads_of_a_collection_have_a_quota_together(
     assert create(charlie, 600_000_000).status_code == 201
 
 
-def test_only_so_many_files_wait_for_their_import(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_files_wait_for_their_import(charlie, monkeypatch):
     monkeypatch.setattr("annotation.data.imports.uploads.MAX_UPLOADS", 2)
     answers = [create(charlie, 1) for _ in range(3)]
     assert [one.status_code for one in answers] == [201, 201, 422] and Upload.objects.count() == 2
     assert b"more than 2 files" in answers[-1].content
 
 
-def test_files_of_a_form_that_do_not_all_fit_leave_nothing_behind(charlie: Client, settings, folder: Path) -> None:
+def test_files_of_a_form_that_do_not_all_fit_leave_nothing_behind(charlie, settings, folder):
     settings.UPLOADS_BYTES = 30
     files = [SimpleUploadedFile(name, CONTENT[:20]) for name in ("first.jsonl", "second.jsonl")]
     refused = charlie.post("/c/birds/import/", {"files": files})
@@ -149,7 +146,7 @@ def test_files_of_a_form_that_do_not_all_fit_leave_nothing_behind(charlie: Clien
     assert not Upload.objects.exists() and not list(folder.iterdir())
 
 
-def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds: Collection, charlie: Client, folder: Path) -> None:
+def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds, charlie, folder):
     create(charlie, 10)
     number = str(Upload.objects.get().pk)
     page = charlie.get("/c/birds/import/").content.decode()
@@ -162,7 +159,7 @@ def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds: Collection, 
     assert not Upload.objects.exists() and not list(folder.iterdir())
 
 
-def test_two_requests_for_one_file_do_not_mix(birds: Collection, charlie: Client) -> None:
+def test_two_requests_for_one_file_do_not_mix(birds, charlie):
     url = create(charlie, 10)["Location"]
     with uploads.path_of(Upload.objects.get()).open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -181,12 +178,12 @@ def test_two_requests_for_one_file_do_not_mix(birds: Collection, charlie: Client
         (422, {"Upload-Length": "0"}),
     ],
 )
-def test_what_no_upload_can_be_is_refused(charlie: Client, status: int, headers: dict[str, str]) -> None:
+def test_what_no_upload_can_be_is_refused(charlie, status, headers):
     assert create(charlie, 5, **headers).status_code == status
     assert not Upload.objects.exists()
 
 
-def test_a_disk_without_room_is_said_before_anything_comes(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_room_is_said_before_anything_comes(charlie, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(0, 0, uploads.SPARE + 99))
     answer = create(charlie, 100)
@@ -194,7 +191,7 @@ def test_a_disk_without_room_is_said_before_anything_comes(charlie: Client, monk
     assert create(charlie, 99).status_code == 201
 
 
-def test_other_requests_of_the_protocol(charlie: Client) -> None:
+def test_other_requests_of_the_protocol(charlie):
     url = create(charlie, 10, "../../etc/x\0.csv")["Location"]
     assert Upload.objects.get().name == "x.csv"
     options = charlie.options(url)
@@ -208,7 +205,7 @@ def test_other_requests_of_the_protocol(charlie: Client) -> None:
     assert charlie.head(url).status_code == 404
 
 
-def test_an_upload_is_its_owners_alone_and_needs_the_csrf_token(birds: Collection, charlie: Client) -> None:
+def test_an_upload_is_its_owners_alone_and_needs_the_csrf_token(birds, charlie):
     url = create(charlie, 10)["Location"]
     other = client_of(make_member(birds, "dora", Role.ADMIN))
     assert other.head(url).status_code == 404 and patch(other, url, 0, b"1").status_code == 404
@@ -217,9 +214,7 @@ def test_an_upload_is_its_owners_alone_and_needs_the_csrf_token(birds: Collectio
     assert create(strict, 5).status_code == 403 and patch(strict, url, 0, b"1").status_code == 403
 
 
-def test_old_uploads_are_swept_unless_they_are_being_imported(
-    birds: Collection, charlie: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_uploads_are_swept_unless_they_are_being_imported(birds, charlie, folder, monkeypatch):
     for _ in range(3):
         create(charlie, 10)
     old, busy, new = Upload.objects.order_by("pk")
@@ -236,7 +231,7 @@ def test_old_uploads_are_swept_unless_they_are_being_imported(
     assert not folder.exists() and not Upload.objects.exists()
 
 
-def test_large_parts_are_not_held_in_memory(birds: Collection) -> None:
+def test_large_parts_are_not_held_in_memory(birds):
     upload = uploads.begin_upload(birds, make_user("dora"), "x", 3 * uploads.PART)
     asked: list[int] = []
     stream = BytesIO(bytes(3 * uploads.PART))
@@ -249,7 +244,7 @@ def test_large_parts_are_not_held_in_memory(birds: Collection) -> None:
     assert max(asked) == uploads.PART
 
 
-def test_an_upload_that_goes_on_during_a_sweep_is_kept(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_that_goes_on_during_a_sweep_is_kept(charlie, monkeypatch):
     for _ in range(2):
         create(charlie, 10)
     first, second = Upload.objects.order_by("pk")
@@ -266,7 +261,7 @@ def test_an_upload_that_goes_on_during_a_sweep_is_kept(charlie: Client, monkeypa
     assert Upload.objects.count() == 1 and {first.pk, second.pk} > set(Upload.objects.values_list("pk", flat=True))
 
 
-def test_an_upload_is_of_one_import_alone(birds: Collection, charlie: Client) -> None:
+def test_an_upload_is_of_one_import_alone(birds, charlie):
     patch(charlie, create(charlie, len(CONTENT))["Location"], 0, CONTENT)
     (seen_first,), (seen_second,) = (list(Upload.objects.select_related("collection")) for _ in range(2))
     taken = begin_import(birds, seen_first.owner, [seen_first])
@@ -277,9 +272,7 @@ def test_an_upload_is_of_one_import_alone(birds: Collection, charlie: Client) ->
     assert Upload.objects.get().file_import == taken and uploads.count_received(seen_first) == len(CONTENT)
 
 
-def test_files_are_looked_at_by_a_worker_before_the_transaction_of_their_import(
-    birds: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_looked_at_by_a_worker_before_the_transaction_of_their_import(birds, monkeypatch):
     dora = make_user("dora")
     upload = uploads.store_whole(birds, dora, SimpleUploadedFile("corpus.jsonl", CONTENT))
     depths = [len(connection.savepoint_ids)]

@@ -8,7 +8,6 @@ from typing import Any
 import jsonschema
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from django.urls import reverse
 
 from annotation.exports.options import ExportOptions
@@ -124,7 +123,7 @@ BODY = '{"query": {"match": {"title": "{{query}}"}}, "size": {{k}}}'
 
 
 @pytest.fixture
-def shop() -> Collection:
+def shop():
     """Labels of people, a judge's policy and an audit on the grades 0 to 3; a query with quotes and a line end."""
     shop = make_collection("shop", grades=3)
     queries = [make_query(shop, text, external_id=name) for name, text in (("q10", 'the "best"\ntea'), ("Q2", "cup"))]
@@ -162,19 +161,14 @@ def make_empty(folder: Path, name: str = "back", **settings: Any) -> None:
     assert Query.objects.filter(collection__name=name).count() == 2
 
 
-def test_the_search_relevance_workbench_gets_every_label_as_a_share_of_the_scale(
-    shop: Collection, tmp_path: Path
-) -> None:
+def test_the_search_relevance_workbench_gets_every_label_as_a_share_of_the_scale(shop, tmp_path):
     text, manifest = export(shop, "srw", tmp_path / "out")
     body = json.loads(text)
     jsonschema.validate(body, SRW)
     assert body["name"] == "shop"
     assert {
         row["query"]: {one["docId"]: one["rating"] for one in row["ratings"]} for row in body["judgmentRatings"]
-    } == {
-        "cup": {"a": "1.0"},
-        'the "best"\ntea': {"a": "0.0", "b": "0.333", "c": "0.667", "d": "1.0"},
-    }
+    } == {"cup": {"a": "1.0"}, 'the "best"\ntea': {"a": "0.0", "b": "0.333", "c": "0.667", "d": "1.0"}}
     assert manifest["ratings"] == {"scale": {"0": 0.0, "1": 0.333, "2": 0.667, "3": 1.0}, "scale_by": "default"}
     assert manifest["counts"] == {
         "rows": 5,
@@ -185,7 +179,7 @@ def test_the_search_relevance_workbench_gets_every_label_as_a_share_of_the_scale
     assert export(shop, "srw", tmp_path / "people", origins=["people"])[1]["counts"]["rows"] == 2
 
 
-def test_rank_eval_asks_with_the_request_of_the_endpoint(shop: Collection, tmp_path: Path) -> None:
+def test_rank_eval_asks_with_the_request_of_the_endpoint(shop, tmp_path):
     engine = {"name": "engine", "kind": "opensearch", "base_url": "https://search.example.org:9200"}
     options = EndpointOptions(**engine, index="products", template=BODY, bearer_env="SHOP_TOKEN")
     SearchEndpoint.objects.create(name="engine", kind="opensearch", settings=options.complete_settings())
@@ -217,7 +211,7 @@ def test_rank_eval_asks_with_the_request_of_the_endpoint(shop: Collection, tmp_p
         assert not (tmp_path / name).exists()
 
 
-def test_quepid_gets_ratings_and_a_book_on_the_collections_scale(shop: Collection, tmp_path: Path) -> None:
+def test_quepid_gets_ratings_and_a_book_on_the_collections_scale(shop, tmp_path):
     # https://quepid.com/docs/, and what Quepid exports itself: query, docid, rating.
     text, manifest = export(shop, "quepid", tmp_path / "csv")
     assert [*csv.reader(text.splitlines(keepends=True))] == [
@@ -242,7 +236,7 @@ def test_quepid_gets_ratings_and_a_book_on_the_collections_scale(shop: Collectio
     assert book["scale"] == [0, 1, 2, 3, 4]
 
 
-def test_ranklib_has_a_line_for_each_label_and_the_manifest_the_queries(shop: Collection, tmp_path: Path) -> None:
+def test_ranklib_has_a_line_for_each_label_and_the_manifest_the_queries(shop, tmp_path):
     # https://sourceforge.net/p/lemur/wiki/RankLib%20File%20Format/ and http://svmlight.joachims.org (SVMlight 6.02):
     # <target> qid:<qid> <feature>:<value> ... # <info>; here without features.
     from sklearn.datasets import load_svmlight_file
@@ -261,9 +255,7 @@ def test_ranklib_has_a_line_for_each_label_and_the_manifest_the_queries(shop: Co
     [("srw", ""), ("srw", "0=0,1=0.33,2=0.67,3=1"), ("srw", "0=0,1=0.1,2=0.5,3=0.9"), ("srw", "0=0,1=1,2=2,3=3"),
      ("rank-eval", ""), ("quepid", "")],
 )  # fmt: skip
-def test_an_export_comes_back_into_a_collection_with_the_queries(
-    shop: Collection, tmp_path: Path, name: str, scale: str
-) -> None:
+def test_an_export_comes_back_into_a_collection_with_the_queries(shop, tmp_path, name, scale):
     export(shop, name, tmp_path / "out", scale=scale)
     make_empty(tmp_path)
     (file,) = [path for path in (tmp_path / "out").iterdir() if path.name != "manifest.json"]
@@ -274,7 +266,7 @@ def test_an_export_comes_back_into_a_collection_with_the_queries(
     assert not again["changed"] and again["judgments"] == 5
 
 
-def test_the_highest_and_lowest_ratings_alone_come_back_as_what_they_were(shop: Collection, tmp_path: Path) -> None:
+def test_the_highest_and_lowest_ratings_alone_come_back_as_what_they_were(shop, tmp_path):
     Label.objects.filter(grade__in=(1, 2)).delete()
     export(shop, "srw", tmp_path / "out")
     make_empty(tmp_path)
@@ -282,7 +274,7 @@ def test_the_highest_and_lowest_ratings_alone_come_back_as_what_they_were(shop: 
     assert set(grades_of("back").values()) == {0, 3}
 
 
-def test_a_long_name_and_a_long_scale_stay_within_the_workbenchs_limits(tmp_path: Path) -> None:
+def test_a_long_name_and_a_long_scale_stay_within_the_workbenchs_limits(tmp_path):
     wide = make_collection("w" * 60, grades=50)
     pair = make_pair(wide, make_query(wide, "tea", external_id="q1"), make_document(wide, external_id="a"))
     make_label(pair, 17)
@@ -293,9 +285,7 @@ def test_a_long_name_and_a_long_scale_stay_within_the_workbenchs_limits(tmp_path
     assert Judgment.objects.get().grade == 17
 
 
-def test_queries_with_one_text_are_one_query_and_what_they_label_differently_is_left_out(
-    shop: Collection, tmp_path: Path
-) -> None:
+def test_queries_with_one_text_are_one_query_and_what_they_label_differently_is_left_out(shop, tmp_path):
     same = make_query(shop, "cup", external_id="q3")
     for name, grade in (("a", 3), ("b", 1), ("c", 2)):
         make_label(make_pair(shop, same, shop.document_set.get(external_id=name)), grade)
@@ -308,7 +298,7 @@ def test_queries_with_one_text_are_one_query_and_what_they_label_differently_is_
     assert len(json.loads(text)["requests"]) == 3 and "left_out_with_same_text" not in manifest["ratings"]
 
 
-def test_labels_of_all_grades_can_be_rated_too(shop: Collection, tmp_path: Path) -> None:
+def test_labels_of_all_grades_can_be_rated_too(shop, tmp_path):
     alice = make_assessor(shop, "alice")
     make_judgment(Pair.objects.get(query__external_id="Q2", document__external_id="b"), alice, 2)
     text, manifest = export(shop, "quepid", tmp_path / "out", aggregate="majority")
@@ -316,11 +306,11 @@ def test_labels_of_all_grades_can_be_rated_too(shop: Collection, tmp_path: Path)
 
 
 @pytest.fixture
-def admin(shop: Collection) -> Client:
+def admin(shop):
     return client_of(make_member(shop, "ada", Role.ADMIN))
 
 
-def test_the_page_shows_the_rating_of_each_grade_before_and_after_the_export(shop: Collection, admin: Client) -> None:
+def test_the_page_shows_the_rating_of_each_grade_before_and_after_the_export(shop, admin):
     page = admin.get(reverse("exports", args=["shop"])).content.decode()
     assert "1 → 0.333" in page and 'name="scale"' in page and 'name="endpoint"' not in page
     SearchEndpoint.objects.create(name="engine", kind="elasticsearch", settings={"index": "products", "body": BODY})
@@ -333,16 +323,14 @@ def test_the_page_shows_the_rating_of_each_grade_before_and_after_the_export(sho
     assert "1 → 0.2" in admin.get(reverse("exports", args=["shop"])).content.decode()
 
 
-def test_a_scale_that_does_not_fit_keeps_the_form(shop: Collection, admin: Client) -> None:
+def test_a_scale_that_does_not_fit_keeps_the_form(shop, admin):
     for scale in ("0=0,1=1", "high"):
         response = admin.post(reverse("make_export", args=["shop"]), {"format": "srw", "scale": scale})
         assert response.status_code == 422 and scale in response.content.decode()
     assert not Snapshot.objects.exists()
 
 
-def test_the_command_says_the_ratings_and_refuses_with_the_option(
-    shop: Collection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_the_ratings_and_refuses_with_the_option(shop, tmp_path, capsys):
     call_command("export", "shop", "--format", "srw", "--out", str(tmp_path / "out"))
     assert "0=0.0, 1=0.333, 2=0.667, 3=1.0" in capsys.readouterr().out
     with pytest.raises(SystemExit) as end:

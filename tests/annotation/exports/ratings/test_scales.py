@@ -25,9 +25,7 @@ SHARES, NUMBERS, QUEPID = RatingRule(is_share=True), RatingRule(), RatingRule(hi
         (NUMBERS, 1, "0=0,1=3.0", {0: 0, 1: 3}),
     ],
 )
-def test_each_grade_has_the_tools_rating_or_that_of_the_scale(
-    rule: RatingRule, grades: int, scale: str, ratings: dict[int, float]
-) -> None:
+def test_each_grade_has_the_tools_rating_or_that_of_the_scale(rule, grades, scale, ratings):
     found = choose_ratings(rule, grades, scale)
     assert found == ratings and list(found) == sorted(found)
     assert read_scale(describe_ratings(found)) == found
@@ -47,13 +45,13 @@ def test_each_grade_has_the_tools_rating_or_that_of_the_scale(
         (SHARES, 1, "0=0,1=nan", "once"),
     ],
 )
-def test_a_scale_that_does_not_fit_is_refused(rule: RatingRule, grades: int, scale: str, words: str) -> None:
+def test_a_scale_that_does_not_fit_is_refused(rule, grades, scale, words):
     with pytest.raises(BadOption, match=words) as refusal:
         choose_ratings(rule, grades, scale)
     assert refusal.value.problems[0][0] == "scale"
 
 
-def test_only_formats_of_search_tools_take_a_scale_and_only_rank_eval_an_endpoint() -> None:
+def test_only_formats_of_search_tools_take_a_scale_and_only_rank_eval_an_endpoint():
     for name, form in FORMATS.items():
         options = {"scale": "0=0,1=1", "endpoint": "shop", "index": "products"}
         for option, value in options.items():

@@ -8,7 +8,6 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, override
@@ -34,7 +33,7 @@ from tests.money_scene import audits, judged_books
 from tests.reading import flat
 
 
-def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
+def test_what_is_unknown_is_said_and_never_counted_as_nothing():
     for usd, calls, unpriced, text in (
         (1.5, 10, 0, "$1.50"), (1.5, 10, 1, "at least $1.50 (1 "), (0.0, 10, 4, "at least $0.00 (4 "),
         (0.0, 4, 4, "unknown (4 "), (0.0, 0, 0, "$0.00"),
@@ -46,12 +45,12 @@ def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
     assert (Paid(None, ("a",)) + Paid(None, ("b",))).text == "unknown (a, b)"
 
 
-def test_every_reason_of_an_escalation_is_a_word_that_is_translated() -> None:
+def test_every_reason_of_an_escalation_is_a_word_that_is_translated():
     with override("zh-hans"):
         assert [str(reason) for reason in EscalationReason if reason and gettext(reason) == reason] == []
 
 
-def test_cost_per_correct_label_is_worked_by_hand() -> None:
+def test_cost_per_correct_label_is_worked_by_hand():
     """4 labels for 60 cents, 3 of 4 right: 20 cents a correct one; the ends are those of Clopper and Pearson."""
     share = against_gold([Stratum(4, 4, 3)])
     low, high = clopper_pearson(3, 4)
@@ -63,7 +62,7 @@ def test_cost_per_correct_label_is_worked_by_hand() -> None:
     assert "$0.20 ($0.15 to $0.77); 75.0%" in describe_label_cost(found)
 
 
-def test_a_cost_with_unknown_parts_has_no_upper_end() -> None:
+def test_a_cost_with_unknown_parts_has_no_upper_end():
     share = Statistic(0.5, 0.25, 0.75, 8, None)
     found = per_label(JUDGES, "gold", 10, Paid(1.0, ("3 calls without a price",)), share, "")
     assert (found.cost.value, found.cost.high) == (pytest.approx(0.2), None)
@@ -72,7 +71,7 @@ def test_a_cost_with_unknown_parts_has_no_upper_end() -> None:
     assert unknown.cost.value is None and "unknown (3 " in describe_label_cost(unknown)
 
 
-def test_where_there_is_neither_gold_nor_audit_it_is_not_measured() -> None:
+def test_where_there_is_neither_gold_nor_audit_it_is_not_measured():
     unmeasured = [
         against_gold(strata)
         for strata in ([Stratum(5, 0, 0)], [Stratum(5, 5, 5), Stratum(5, 0, 0)], [Stratum(0, 0, 0)])
@@ -83,7 +82,7 @@ def test_where_there_is_neither_gold_nor_audit_it_is_not_measured() -> None:
     assert none_right.cost.value is None and "no compared label" in str(none_right.cost.reason)
 
 
-def test_peoples_labels_count_as_correct_beside_audited_ones() -> None:
+def test_peoples_labels_count_as_correct_beside_audited_ones():
     """8 labels by judges at 0.75 and 2 of people: (6 + 2) / 10."""
     found = with_people(Statistic(0.75, 0.5, 1.0, 4, None), 8, 2)
     assert (found.value, found.low, found.high) == (0.8, 0.6, 1.0)
@@ -91,11 +90,11 @@ def test_peoples_labels_count_as_correct_beside_audited_ones() -> None:
 
 
 @pytest.fixture
-def books(db: object) -> Collection:
+def books(db):
     return judged_books()
 
 
-def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
+def test_the_ledger_of_a_campaign_adds_up(books):
     found = cost_report(Campaign.objects.get())
     lines = {
         (one.judge, one.step, one.outcome): (one.calls, one.cached, one.unpriced, one.cost) for one in found.entries
@@ -123,7 +122,7 @@ def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
     assert (account.spent, account.today, account.budget) == (pytest.approx(1.0), pytest.approx(1.0), None)
 
 
-def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> None:
+def test_people_cost_their_time_at_the_collections_rate(books):
     """One judgment of 36 s at $100 an hour is $1; with two audits of two people each it is five of them."""
     campaign = Campaign.objects.get()
     assert cost_report(campaign).people.paid.text == "$1.00"
@@ -137,7 +136,7 @@ def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> No
     assert [text.split()[0] for text in without.together.missing] == ["8", "3"], "calls, and minutes"
 
 
-def test_cost_per_correct_label_against_gold_and_by_audits(books: Collection) -> None:
+def test_cost_per_correct_label_against_gold_and_by_audits(books):
     """Judges: 3 of 4 right by gold, at least 1.00 / 3. By audits 1 of 2 are: at least 1.00 / 2."""
     campaign = Campaign.objects.get()
     before = {(one.who, one.truth): one for one in cost_report(campaign).labels}
@@ -156,7 +155,7 @@ def test_cost_per_correct_label_against_gold_and_by_audits(books: Collection) ->
     assert gold[TOGETHER, "gold"].cost.value == pytest.approx(6 / 4)
 
 
-def test_the_command_prints_the_same_as_one_document(books: Collection) -> None:
+def test_the_command_prints_the_same_as_one_document(books):
     out = StringIO()
     call_command("ledger", "books", "--json", stdout=out)
     told = json.loads(out.getvalue())
@@ -170,7 +169,7 @@ def test_the_command_prints_the_same_as_one_document(books: Collection) -> None:
     assert "at least $1.00 (8 " in text.getvalue() and "at least $0.33" in text.getvalue()
 
 
-def test_status_says_at_least_too(books: Collection) -> None:
+def test_status_says_at_least_too(books):
     lines = "\n".join(summary_lines(found := campaign_status(books)))
     pairs, ended = found["pairs"], found["labelled"] + found["escalated"] + found["failed"]
     assert f"{ended} of {pairs} pairs\n" in lines and found["open"] == 0
@@ -178,12 +177,12 @@ def test_status_says_at_least_too(books: Collection) -> None:
 
 
 @pytest.fixture
-def charlie(books: Collection, client: Client) -> Client:
+def charlie(books, client):
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     return client
 
 
-def test_the_page_shows_the_ledger_and_serves_it_as_csv(books: Collection, charlie: Client) -> None:
+def test_the_page_shows_the_ledger_and_serves_it_as_csv(books, charlie):
     campaign = Campaign.objects.get()
     page = charlie.get(reverse("ledger", args=["books", campaign.number])).content.decode()
     for word in ("at least $1.00", "(8 calls without a price)", "unknown", "debate, round 2", "to people: split"):
@@ -199,9 +198,7 @@ def test_the_page_shows_the_ledger_and_serves_it_as_csv(books: Collection, charl
     assert svg["Content-Type"].startswith("image/svg")
 
 
-def test_the_page_takes_few_statements_however_much_there_is(
-    books: Collection, charlie: Client, django_assert_max_num_queries: object
-) -> None:
+def test_the_page_takes_few_statements_however_much_there_is(books, charlie, django_assert_max_num_queries):
     campaign = Campaign.objects.get()
     judge = make_judge("three")
     audits(campaign, 1, 1)
@@ -214,13 +211,13 @@ def test_the_page_takes_few_statements_however_much_there_is(
         assert charlie.get(reverse("ledger", args=["books", campaign.number])).status_code == 200
 
 
-def test_the_ledger_says_what_the_caps_leave(books: Collection, charlie: Client) -> None:
+def test_the_ledger_says_what_the_caps_leave(books, charlie):
     Collection.objects.update(budget=12.5, daily_budget=2)
     ledger = charlie.get(reverse("ledger", args=["books", Campaign.objects.get().number])).content.decode()
     assert "$11.50 of " in ledger and "; $1.00 of $2.00" in ledger
 
 
-def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Collection, charlie: Client) -> None:
+def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books, charlie):
     campaigns = charlie.get(reverse("campaigns", args=["books"])).content.decode()
     assert "at least $1.00 (8 " in campaigns
     assert "daily budget (UTC)" in campaigns and "midnight UTC" in campaigns
@@ -229,9 +226,7 @@ def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Colle
     assert reverse("ledger", args=["books", Campaign.objects.get().number]) in home
 
 
-def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
-    books: Collection, charlie: Client
-) -> None:
+def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(books, charlie):
     """Judge one has a price and is the whole panel; nothing is sent before it was confirmed."""
     Panel.objects.create(name="dear", ensemble=["one"], majority=1)
     Collection.objects.update(budget=1.0 + 1e-6)
@@ -250,13 +245,13 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
     assert done.status_code == 302 and Campaign.objects.count() == 2
 
 
-def test_a_campaign_of_another_collection_shows_no_money_here(books: Collection, charlie: Client) -> None:
+def test_a_campaign_of_another_collection_shows_no_money_here(books, charlie):
     stones = make_collection("stones")
     _first, other = (make_campaign(stones, [make_judge(name)]) for name in ("four", "five"))
     assert charlie.get(reverse("ledger", args=["books", other.number])).status_code == 404
 
 
-def test_the_overview_and_the_ledger_say_the_same_of_a_correct_label(books: Collection, client: Client) -> None:
+def test_the_overview_and_the_ledger_say_the_same_of_a_correct_label(books, client):
     """What people did in an earlier campaign is no cost of this one's labels."""
     campaign = Campaign.objects.get()
     audits(campaign, 1, 1)

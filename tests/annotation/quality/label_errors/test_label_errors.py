@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from annotation.models import AuditEntry, Role, StoredResult
 from annotation.models.pair_table import BulkAct
@@ -27,7 +26,7 @@ WRONG = 4  # Places of pairs whose label people gave against all votes.
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     """30 pairs with the votes of five judges; the labels follow them, but for one that Bob gave."""
     books = make_books()
     pairs = list(Pair.objects.filter(collection=books).order_by("pk"))
@@ -37,7 +36,7 @@ def books() -> Collection:
 
 
 @pytest.fixture
-def alice(books: Collection) -> Client:
+def alice(books):
     return client_of(make_member(books, "alice", Role.ADMIN))
 
 
@@ -45,7 +44,7 @@ def wrong(books: Collection) -> Pair:
     return Pair.objects.filter(collection=books).order_by("pk")[WRONG]
 
 
-def test_the_label_against_all_votes_comes_first_with_each_signal_in_words(books: Collection) -> None:
+def test_the_label_against_all_votes_comes_first_with_each_signal_in_words(books):
     before = [list(model.objects.order_by("pk").values()) for model in (Label, Judgment, Item)]
     suspects.LABEL_ERRORS.compute_now(books)
     assert before == [list(model.objects.order_by("pk").values()) for model in (Label, Judgment, Item)]
@@ -61,7 +60,7 @@ def test_the_label_against_all_votes_comes_first_with_each_signal_in_words(books
     assert shown["who"] == ["bob"] and shown["row"]["grade"] == 2 and shown["place"] == 1
 
 
-def test_near_duplicates_with_another_label_speak_against_both() -> None:
+def test_near_duplicates_with_another_label_speak_against_both():
     birds = make_collection("birds")
     query = make_query(birds, "what do owls eat")
     text = "owls eat voles and mice in the night near old barns"
@@ -76,7 +75,7 @@ def test_near_duplicates_with_another_label_speak_against_both() -> None:
     assert [one["group"] for one in found["suspects"]] == [2, 2]
 
 
-def test_a_model_that_is_unsure_of_every_label_accuses_none(books: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_unsure_of_every_label_accuses_none(books, monkeypatch):
     """Only labels whose other label it holds likelier, and those that something else speaks against."""
     rows = read_labels(books)
     silent = np.zeros(len(rows.pairs), np.int64)
@@ -93,14 +92,14 @@ def test_a_model_that_is_unsure_of_every_label_accuses_none(books: Collection, m
     assert "2 of 30 labels" in said.out
 
 
-def test_an_empty_collection_has_no_suspects(alice: Client) -> None:
+def test_an_empty_collection_has_no_suspects(alice):
     stones = make_collection("stones")
     assert suspects.find_suspects(stones)["suspects"] == []
     page = alice.get("/c/books/quality/label-errors/")
     assert page.context["found"]["at"] is None and "Find label errors" in page.text
 
 
-def test_a_selected_label_goes_to_people_once_that_was_confirmed(alice: Client, books: Collection) -> None:
+def test_a_selected_label_goes_to_people_once_that_was_confirmed(alice, books):
     assert alice.post("/c/books/quality/label-errors/find/").status_code == 302
     assert AuditEntry.objects.filter(act="statistics.asked", details__what="label errors").exists()
     page = alice.get("/c/books/quality/label-errors/").text
@@ -121,9 +120,7 @@ def test_a_selected_label_goes_to_people_once_that_was_confirmed(alice: Client, 
     assert wrong(books).pk not in {one.pair for one in suspects.read_suspects(books)["suspects"]}
 
 
-def test_a_worker_tells_how_far_it_is_and_one_that_is_cancelled_stores_nothing(
-    alice: Client, books: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_tells_how_far_it_is_and_one_that_is_cancelled_stores_nothing(alice, books, monkeypatch):
     monkeypatch.setattr("jobs.workers.has_workers", lambda: True)
     alice.post("/c/books/quality/label-errors/find/")
     alice.post("/c/books/quality/label-errors/find/")  # the second joins the first
@@ -152,7 +149,7 @@ def test_a_worker_tells_how_far_it_is_and_one_that_is_cancelled_stores_nothing(
     assert (done.status_code, done["HX-Refresh"]) == (286, "true")
 
 
-def test_the_list_is_saved_as_csv_latex_and_json(alice: Client, books: Collection) -> None:
+def test_the_list_is_saved_as_csv_latex_and_json(alice, books):
     suspects.LABEL_ERRORS.compute_now(books)
     address = "/c/books/quality/label-errors/"
     rows = json.loads(alice.get(f"{address}?as=json").text)
@@ -164,7 +161,7 @@ def test_the_list_is_saved_as_csv_latex_and_json(alice: Client, books: Collectio
     assert alice.get(f"{address}?as=exe").status_code == 404
 
 
-def test_the_command_ranks_stores_and_refuses_in_one_line(books: Collection) -> None:
+def test_the_command_ranks_stores_and_refuses_in_one_line(books):
     document = call("label_errors", "books", "--limit", "2", "--json").json
     assert document["suspects"][0]["grade"] == 2 and len(document["suspects"]) <= 2
     assert StoredResult.objects.get().values["compared"] == document["compared"] == 30

@@ -24,7 +24,7 @@ from tests.judged_books import make_books
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_label_errors_whose_worker_is_killed_in_the_middle_are_found_by_another(instance: dict[str, str]) -> None:
+def test_label_errors_whose_worker_is_killed_in_the_middle_are_found_by_another(instance):
     books = make_books()
     wrong = Pair.objects.filter(collection=books).order_by("pk")[4]
     make_judgment(wrong, make_assessor(books, "bob"), 2)

@@ -38,7 +38,7 @@ def confident_learning(labels: "np.ndarray[tuple[int], np.dtype[np.int64]]", sco
     return (other >= thresholds[1 - labels]) + (1 - mine) / 2
 
 
-def test_planted_errors_are_found_by_the_model_alone() -> None:
+def test_planted_errors_are_found_by_the_model_alone():
     """The first 20 documents of BM25 for each query, 5% of the labels flipped. Nobody voted: the hardest case."""
     files = ImportFiles(
         corpus=CRANFIELD / "cran.all.1400.xml",

@@ -15,7 +15,7 @@ def chances(*rows: tuple[float, float, float, float]) -> "np.ndarray[tuple[int, 
     return combine_chances(np.array(rows))
 
 
-def test_signals_add_what_they_say_beyond_the_prior() -> None:
+def test_signals_add_what_they_say_beyond_the_prior():
     assert chances((NONE, NONE, NONE, NONE)) == pytest.approx([np.log(PRIOR / (1 - PRIOR))])
     alone, both = chances((NONE, NONE, NONE, 0.5), (NONE, NONE, 0.5, 0.5))
     assert alone == pytest.approx(0.0) and both == pytest.approx(np.log((1 - PRIOR) / PRIOR))
@@ -25,7 +25,7 @@ def test_signals_add_what_they_say_beyond_the_prior() -> None:
     assert sure == nearly and np.isfinite(sure), "none is surer than 99%"
 
 
-def test_more_votes_against_are_worse_and_an_undivided_panel_speaks_for_the_label() -> None:
+def test_more_votes_against_are_worse_and_an_undivided_panel_speaks_for_the_label():
     against, votes = np.array([0, 0, 1, 3, 5]), np.array([0, 5, 1, 5, 5])
     empty, none = np.full(5, NONE), np.zeros(5, dtype=np.int64)
     found = Signals(against, votes, empty, none, none, empty).chances()[:, 0]
@@ -34,7 +34,7 @@ def test_more_votes_against_are_worse_and_an_undivided_panel_speaks_for_the_labe
     assert rank_labels(combine_chances(np.stack([found, empty, empty, empty], axis=1))).tolist() == [4, 2, 3, 0, 1]
 
 
-def test_near_duplicates_are_counted_by_the_groups_of_both_texts() -> None:
+def test_near_duplicates_are_counted_by_the_groups_of_both_texts():
     relevant = np.array([1, 1, 0, 1, 0])
     queries, documents = np.array([7, 7, 7, 7, 8]), np.array([1, 1, 1, 2, 1])
     others, group = count_others(relevant, queries, documents)
@@ -58,7 +58,7 @@ def learnable(queries: int = 30) -> tuple[dict[int, str], dict[int, str], list[t
     return asked, texts, pairs, labels
 
 
-def test_the_model_finds_a_flipped_label_and_never_learns_from_its_own_query() -> None:
+def test_the_model_finds_a_flipped_label_and_never_learns_from_its_own_query():
     asked, texts, pairs, given = learnable()
     features, labels = build_features(asked, texts, pairs), np.array(given)
     groups = np.array([query for query, _document in pairs])
@@ -71,7 +71,7 @@ def test_the_model_finds_a_flipped_label_and_never_learns_from_its_own_query() -
     assert (whole[own] == other[own]).all() and not (whole == other).all()
 
 
-def test_the_queries_of_one_group_stand_in_one_fold() -> None:
+def test_the_queries_of_one_group_stand_in_one_fold():
     asked, texts, pairs, given = learnable()
     features, labels = build_features(asked, texts, pairs), np.array(given)
     groups = np.array([query // 3 for query, _document in pairs])  # three queries that are nearly the same
@@ -82,12 +82,12 @@ def test_the_queries_of_one_group_stand_in_one_fold() -> None:
 
 
 @pytest.mark.parametrize("labels", [[1] * 20, [1, 0] * 10])
-def test_too_few_labels_or_queries_give_no_score(labels: list[int]) -> None:
+def test_too_few_labels_or_queries_give_no_score(labels):
     features = np.arange(20.0).reshape(-1, 1)
     assert score_out_of_fold(features, np.array(labels), np.arange(20) // 10) is None
     assert score_out_of_fold(features, np.array(labels), np.zeros(20, dtype=np.int64)) is None
 
 
-def test_texts_without_a_word_have_features_too() -> None:
+def test_texts_without_a_word_have_features_too():
     assert build_features({1: ""}, {2: "...", 3: ""}, [(1, 2), (1, 3)]).shape == (2, 1)
     assert np.isfinite(build_features({1: "owl", 4: ""}, {2: "owl", 3: ""}, [(1, 2), (1, 3), (4, 2)])).all()

@@ -1,24 +1,17 @@
 """From the start page to kappa, and to the pairs behind a low one, counted in real clicks."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from annotation.models import Role
-from corpus.models import Collection
 from tests.annotation.quality.label_quality.test_quality_page import books as judged_books
 from tests.factories import make_member
-from tests.plugin_browser import Clicks
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 books = judged_books
 
 
-def test_kappa_is_one_click_from_the_start_page_and_the_pairs_behind_a_low_one_two(
-    books: Collection, new_page: Callable[..., Any], clicks: Clicks, instance: dict[str, str]
-) -> None:
+def test_kappa_is_one_click_from_the_start_page_and_the_pairs_behind_a_low_one_two(books, new_page, clicks, instance):
     page = clicks(new_page(user=make_member(books, "charlie", Role.ADMIN).user))
     page.goto("/c/books/")
     page.get_by_role("link", name="Quality", exact=True).click()
@@ -30,9 +23,7 @@ def test_kappa_is_one_click_from_the_start_page_and_the_pairs_behind_a_low_one_t
     assert page.locator("main tbody tr").count() > 0 and clicks.of(page) == 2
 
 
-def test_a_chinese_phone_sets_no_name_of_a_row_one_character_a_line(
-    books: Collection, new_page: Callable[..., Any], instance: dict[str, str]
-) -> None:
+def test_a_chinese_phone_sets_no_name_of_a_row_one_character_a_line(books, new_page, instance):
     charlie = make_member(books, "charlie", Role.ADMIN).user
     page = new_page(user=charlie, viewport={"width": 390, "height": 844}, locale="zh-CN")
     page.goto("/c/books/quality/")

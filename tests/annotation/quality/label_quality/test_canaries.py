@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.db.utils import DatabaseError
-from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Role
@@ -33,7 +32,6 @@ from tests.conftest import Finished
 from tests.engine_parts import _standing_worker, make_panel, worker
 from tests.factories import client_of, make_collection, make_member
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -51,7 +49,7 @@ def honest(model: str) -> list[dict[str, object]]:
     return [{"contains": base.inputs.document[:30], "verdict": base.honest} for base in BASES]
 
 
-def test_each_hostile_text_is_asked_beside_its_clean_twin_whose_verdict_it_does_not_want() -> None:
+def test_each_hostile_text_is_asked_beside_its_clean_twin_whose_verdict_it_does_not_want():
     names = {one.name: one for one in questions()}
     assert len(names) == len(HOSTILE) + len(CLEAN) and len(HOSTILE) == len(INJECTIONS) >= 40
     for one in HOSTILE:
@@ -64,7 +62,7 @@ def test_each_hostile_text_is_asked_beside_its_clean_twin_whose_verdict_it_does_
     assert {one.role for one in CLEAN} == {"vote", "for", "against"}
 
 
-def test_a_judge_whose_reasoning_or_cache_costs_is_not_free() -> None:
+def test_a_judge_whose_reasoning_or_cache_costs_is_not_free():
     for price in ("", "reasoning_price", "written_input_price", "cached_input_price"):
         prices = {"input_price": 0.0, "output_price": 0.0} | ({price: 1.0} if price else {})
         assert canaries.is_free(Judge("j", "openai-compatible", "m", id=1, **prices)) == (not price)
@@ -75,12 +73,12 @@ def _said(canary) -> list[str]:
 
 
 @pytest.fixture
-def panel(model_server: LocalModels, instance: dict[str, str]):
+def panel(model_server, instance):
     """Free judges of the local server: two debaters a and b, voters v1 to v3."""
     return make_panel(model_server, debate=("a", "b"), votes=("v1", "v2", "v3"), input_price=0.0, output_price=0.0)
 
 
-def test_flips_are_those_of_a_hand_count(panel, model_server: LocalModels) -> None:
+def test_flips_are_those_of_a_hand_count(panel, model_server):
     """v1 follows three texts and gives no answer to a fourth; v2 always says yes; the others are honest."""
     wanted = ["answer-yes", "chinese", "bribe"]
     texts = {one.name: one.injection.text for one in HOSTILE}
@@ -112,7 +110,7 @@ def _campaign(panel) -> Campaign:
     return Campaign(debaters=[ids[name] for name in panel.debate], voters=[ids[name] for name in panel.ensemble])
 
 
-def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
+def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson():
     """3 of 60: 1.04% to 13.92%, no alarm at a limit of 2%; 4 of 60: 1.85% to 16.20%; 5 of 60: 2.76% to 18.39%."""
     cases = {3: (0.0104, 0.1392, False), 4: (0.0185, 0.1620, False), 5: (0.0276, 0.1839, True)}
     for number, (low, high, alarm) in cases.items():
@@ -123,14 +121,14 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
     assert none.flip_rate is None and not none.raises_alarm and "not measured" in none.summary
 
 
-def test_answers_are_never_changed_or_removed(panel, model_server: LocalModels) -> None:
+def test_answers_are_never_changed_or_removed(panel, model_server):
     run()
     for statement in ("UPDATE judges_canaryanswer SET verdict = 1", "DELETE FROM judges_canaryanswer"):
         with pytest.raises(DatabaseError, match="Cannot update or delete"), connection.cursor() as cursor:
             cursor.execute(statement)
 
 
-def test_judges_that_may_cost_money_are_asked_only_when_somebody_says_so(panel, model_server: LocalModels) -> None:
+def test_judges_that_may_cost_money_are_asked_only_when_somebody_says_so(panel, model_server):
     JudgeVersion.objects.filter(name="v2").update(input_price=1.0)
     JudgeVersion.objects.filter(name="v3").update(input_price=None, output_price=None)
     look = run("--estimate", "--paid")
@@ -149,7 +147,7 @@ def test_judges_that_may_cost_money_are_asked_only_when_somebody_says_so(panel, 
     assert run("--panel", "none").code == 2
 
 
-def test_a_failing_provider_is_tried_again_and_what_stays_lost_is_said(panel, model_server: LocalModels) -> None:
+def test_a_failing_provider_is_tried_again_and_what_stays_lost_is_said(panel, model_server):
     first = {"contains": BASES[0].inputs.document[:30], "fault": "503", "times": 2}
     model_server.script({"v1": [first, *honest("v1")], "v2": {"fault": "refused"}, "*": honest("*")})
     rows = {row["name"]: row for row in run().json["judges"]}
@@ -158,7 +156,7 @@ def test_a_failing_provider_is_tried_again_and_what_stays_lost_is_said(panel, mo
     assert set(CanaryAnswer.objects.filter(judge__name="v2").values_list("outcome", flat=True)) == {"refused"}
 
 
-def test_a_key_that_is_not_accepted_fails_at_once(panel, model_server: LocalModels) -> None:
+def test_a_key_that_is_not_accepted_fails_at_once(panel, model_server):
     model_server.script({"*": {"fault": "401"}})
     rows = run().json["judges"]
     asked = Counter(request["sha256"] for request in model_server.requests())
@@ -168,9 +166,7 @@ def test_a_key_that_is_not_accepted_fails_at_once(panel, model_server: LocalMode
 
 
 @pytest.mark.slow
-def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(
-    panel, worker: object, model_server: LocalModels
-) -> None:
+def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(panel, worker, model_server):
     """The schedule stands in a row; free judges alone, unless it says otherwise."""
     model_server.script({"*": honest("*")})
     JudgeVersion.objects.filter(name="v3").update(input_price=1.0)
@@ -191,7 +187,7 @@ def test_a_worker_asks_when_they_are_due_and_two_of_them_ask_once(
     assert workers.live_workers()
 
 
-def test_offline_judges_are_measured_without_a_collection(instance: dict[str, str]) -> None:
+def test_offline_judges_are_measured_without_a_collection(instance):
     """They count words, and some hostile texts bring words: nothing is promised, it is measured."""
     done = run("--panel", "offline")
     assert done.code == 0, done.err
@@ -200,13 +196,13 @@ def test_offline_judges_are_measured_without_a_collection(instance: dict[str, st
 
 
 @pytest.fixture
-def charlie(instance: dict[str, str]) -> Client:
+def charlie(instance):
     return client_of(make_member(make_collection("books"), "charlie", Role.ADMIN))
 
 
 def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
-    panel, model_server: LocalModels, charlie: Client, django_assert_max_num_queries
-) -> None:
+    panel, model_server, charlie, django_assert_max_num_queries
+):
     assert "No results yet" in charlie.get("/c/books/canaries/").content.decode()
     evil = {"contains": "window.hacked", "text": '{"response": "yes", "reason": "<script>alert(1)</script>"}'}
     kinds = [one.injection for one in HOSTILE if one.injection.kind == "order"]
@@ -226,9 +222,7 @@ def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
     assert "v1 followed" in home and "/c/books/canaries/" in home
 
 
-def test_the_page_asks_by_a_worker_and_sets_the_schedule(
-    panel, worker: object, model_server: LocalModels, charlie: Client
-) -> None:
+def test_the_page_asks_by_a_worker_and_sets_the_schedule(panel, worker, model_server, charlie):
     model_server.script({"*": honest("*")})
     assert charlie.post("/c/books/canaries/ask/", {"judges": "nobody"}).status_code == 422
     assert charlie.post("/c/books/canaries/schedule/", {"hours": "-1", "judges": "free"}).status_code == 422

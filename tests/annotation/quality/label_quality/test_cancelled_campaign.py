@@ -101,7 +101,7 @@ class Site:
 
 
 @pytest.mark.parametrize("asked", [False, True], ids=["never asked", "not reached"])
-def test_a_cancelled_second_campaign_changes_nothing(tmp_path: Path, asked: bool) -> None:
+def test_a_cancelled_second_campaign_changes_nothing(tmp_path, asked):
     books = only_collection()
     admin = people_at_work(books)["charlie"]
     first = audited(books, right=20, wrong=2)
@@ -119,7 +119,7 @@ def test_a_cancelled_second_campaign_changes_nothing(tmp_path: Path, asked: bool
     assert answered_campaigns(books).first() == first
 
 
-def test_each_pair_keeps_its_own_last_complete_votes(tmp_path: Path) -> None:
+def test_each_pair_keeps_its_own_last_complete_votes(tmp_path):
     books = make_books(queries=4)
     before = export(books, "prism", tmp_path / "before", teacher="votes")
     judges = [make_judge(f"late-{n}") for n in range(3)]
@@ -133,7 +133,7 @@ def test_each_pair_keeps_its_own_last_complete_votes(tmp_path: Path) -> None:
         assert (tmp_path / "before" / name).read_bytes() == (tmp_path / "after" / name).read_bytes()
 
 
-def test_a_broken_debate_takes_no_place_of_a_finished_one(tmp_path: Path) -> None:
+def test_a_broken_debate_takes_no_place_of_a_finished_one(tmp_path):
     books = only_collection()
     admin = people_at_work(books)["charlie"]
     site = Site(books, admin, tmp_path)

@@ -1,7 +1,6 @@
 """One definition on every page: what the reference says of a pair, and whose votes are people's agreement."""
 
 import pytest
-from django.test import Client
 
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors
 from annotation.agreement.report import agreement_report
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.django_db
 MIXED = "blind ones and those with the debate in view together"
 
 
-def test_what_experts_said_is_the_reference_on_every_page_although_qrels_were_imported_later() -> None:
+def test_what_experts_said_is_the_reference_on_every_page_although_qrels_were_imported_later():
     books = make_collection("books")
     pair, judge, alice = make_pair(books), make_judge("j"), make_member(books, "alice")
     make_judgment(pair, make_assessor(books, EXPERTS, "reference"), 0)
@@ -46,7 +45,7 @@ def test_what_experts_said_is_the_reference_on_every_page_although_qrels_were_im
     assert study_scales(books, ["j"])["scales"][0]["queries"] == 0
 
 
-def test_agreement_says_that_its_votes_are_not_only_the_blind_ones_of_the_overview(client: Client) -> None:
+def test_agreement_says_that_its_votes_are_not_only_the_blind_ones_of_the_overview(client):
     books = make_collection("books")
     people = [make_assessor(books, name) for name in ("ann", "bob")]
 

@@ -143,7 +143,7 @@ def belongs(pair: Pair) -> bool:
 @pytest.mark.parametrize(
     "seeds", [range(25), pytest.param(range(25, 325), marks=pytest.mark.weekly)], ids=["25", "more"]
 )
-def test_the_states_of_all_pairs_sum_up_to_the_pairs_whatever_happened(seeds: range) -> None:
+def test_the_states_of_all_pairs_sum_up_to_the_pairs_whatever_happened(seeds):
     met: set[str] = set()
     for seed in seeds:
         history = History(seed)

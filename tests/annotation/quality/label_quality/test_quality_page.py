@@ -4,14 +4,12 @@ import re
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.measures import Statistic
 from annotation.models import Role, StoredResult
 from annotation.quality.label_quality.statistics import STATISTICS, cached_statistics
 from annotation.templatetags.reports import percent_span, places
-from corpus.models import Collection
 from tests.evidence import make_campaign, make_judge, make_votes
 from tests.factories import client_of, make_collection, make_member, make_pair
 
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     """A collection whose two judges differ on every fourth pair; a third judged few."""
     collection = make_collection("books")
     judges = [make_judge(f"judge-{n}") for n in range(3)]
@@ -31,11 +29,11 @@ def books() -> Collection:
 
 
 @pytest.fixture
-def charlie(books: Collection) -> Client:
+def charlie(books):
     return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
-def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(charlie: Client):
+def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(charlie):
     with CaptureQueriesContext(connection) as asked:
         page = charlie.get("/c/books/quality/")
     places = [page.text.index(f'id="{section}"') for section in ("audits", "agreement", "over-time", "dawid-skene")]
@@ -48,7 +46,7 @@ def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(cha
     assert "<html" not in charlie.get(address[1], headers={"HX-Request": "true"}).text
 
 
-def test_alpha_has_one_interval_on_the_start_page_and_among_any_assessors_named(books: Collection, charlie: Client):
+def test_alpha_has_one_interval_on_the_start_page_and_among_any_assessors_named(books, charlie):
     home = (cached_statistics(books).kappas or ())[0]
     report = charlie.get("/c/books/quality/").context["report"]
     named = charlie.get("/c/books/quality/?a=judge-2&a=judge-1&a=judge-0").context["report"]
@@ -56,7 +54,7 @@ def test_alpha_has_one_interval_on_the_start_page_and_among_any_assessors_named(
     assert report.measures.alpha_nominal == named.measures.alpha_nominal == home.kappa
 
 
-def test_the_menu_shows_the_stored_alpha(books: Collection, charlie: Client):
+def test_the_menu_shows_the_stored_alpha(books, charlie):
     assert "α" not in charlie.get("/c/books/audit-log/").text
     STATISTICS.compute_now(books)
     kappa = (cached_statistics(books).kappas or ())[0].kappa
@@ -68,6 +66,6 @@ def test_the_menu_shows_the_stored_alpha(books: Collection, charlie: Client):
         assert (f"α {places(kappa.value, 2)}" in charlie.get("/c/books/audit-log/").text) == (n == 30)
 
 
-def test_the_interval_of_a_share_is_in_percent_as_the_share_is() -> None:
+def test_the_interval_of_a_share_is_in_percent_as_the_share_is():
     assert percent_span(Statistic(0.95, 0.895, 0.984, 40, None)) == "89.5% to 98.4%"
     assert percent_span(Statistic(None, None, None, 0, "no pair")) == "–"

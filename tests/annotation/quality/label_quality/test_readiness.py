@@ -24,7 +24,7 @@ def keys(audits: Audits | None = AUDITS, alpha: float = 0.7, **status: int) -> l
     return [reason.key for reason in reasons(audits, alpha=alpha, **status)]
 
 
-def test_settled_audits_above_the_limit_let_the_labels_go_out() -> None:
+def test_settled_audits_above_the_limit_let_the_labels_go_out():
     assert keys() == []
     assert keys(alpha=0.1) == [], "audits say more than agreement: alpha is low where few are relevant"
     assert keys(None, labelled=0) == [], "people gave every label"
@@ -42,20 +42,18 @@ def test_settled_audits_above_the_limit_let_the_labels_go_out() -> None:
         (replace(AUDITS, routes=(replace(ROUTE, verdict="over"),)), ["routes"]),
     ],
 )
-def test_what_audits_do_not_settle_is_a_reason_and_low_agreement_stands_beside_it(
-    audits: Audits | None, expected: list[str]
-) -> None:
+def test_what_audits_do_not_settle_is_a_reason_and_low_agreement_stands_beside_it(audits, expected):
     assert keys(audits) == expected
     assert keys(audits, alpha=0.13) == [*expected, "chance"]
     assert keys(audits, alpha=0.13, n=29) == expected, "too few pairs to say"
 
 
-def test_blind_checks_that_too_few_can_do_say_how_many_there_are() -> None:
+def test_blind_checks_that_too_few_can_do_say_how_many_there_are():
     waiting = replace(AUDITS, settled=76)
     assert [reasons(waiting, people=n)[0].people for n in (0, 1, 2)] == [0, 1, None]
     assert reasons(waiting)[0].count == 24
 
 
-def test_pairs_without_a_label_and_labels_that_nobody_measured_are_reasons() -> None:
+def test_pairs_without_a_label_and_labels_that_nobody_measured_are_reasons():
     assert keys(pending=3, running=1, failed=1, open=7) == ["unjudged", "failed", "open"]
     assert keys(None, labelled=0, settled=0) == ["no-labels"]

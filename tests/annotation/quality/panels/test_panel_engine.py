@@ -8,7 +8,6 @@ from jobs import background
 from judges.probes.known_orders import built_in
 from tests.engine_parts import _standing_worker, collection_of, make_judge, worker
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -17,7 +16,7 @@ PAIRS = 60
 NAMES = [*(f"v{n}" for n in range(7)), "coin", "copy"]
 
 
-def test_a_real_worker_makes_a_self_check_that_a_page_asked_for(worker: object, model_server: LocalModels) -> None:
+def test_a_real_worker_makes_a_self_check_that_a_page_asked_for(worker, model_server):
     collection = collection_of(1)
     firsts = [probe.documents[0][1].document for probe in built_in(answers=True)]
     model_server.script({"good": [*({"contains": text, "verdict": "yes"} for text in firsts), {"verdict": "no"}]})

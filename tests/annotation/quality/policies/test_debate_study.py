@@ -25,7 +25,7 @@ DEBATES = {
 GOLD = {1: 1, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 8: 0}
 
 
-def test_persistence_and_spurious_agreements_by_round_as_counted_by_hand() -> None:
+def test_persistence_and_spurious_agreements_by_round_as_counted_by_hand():
     first, second, third = measure_persistence(DEBATES, GOLD)
     names = ("cases", "agreed", "kept", "spurious", "known")
     # Round 1: 1 2 3 4 5 7 8 agree; of the six with a known truth 2 and 4 are wrong.
@@ -38,14 +38,14 @@ def test_persistence_and_spurious_agreements_by_round_as_counted_by_hand() -> No
     assert measure_persistence({}, {}) == []
 
 
-def test_four_agents_agree_only_when_all_do() -> None:
+def test_four_agents_agree_only_when_all_do():
     assert agreed_verdict((1, 1, 1, 1)) == 1 and agreed_verdict((1, 1, 1, 0)) is None
     assert agreed_verdict((None, None)) is None and agreed_verdict(()) is None
     assert debate_label([(1, 1, 0, 1), (0, 0, 0, 0)]) == 0
     assert debate_label([(1, 1, 0, 1), (0, 0, 0, 0)], rounds=1) is None
 
 
-def test_the_order_of_the_stances_as_counted_by_hand() -> None:
+def test_the_order_of_the_stances_as_counted_by_hand():
     relevant_first = {1: 1, 2: 1, 3: 0, 4: 0, 5: 1, 6: None, 7: 0, 9: 1}
     irrelevant_first = {1: 1, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 7: None, 8: 0}
     table = order_table(relevant_first, irrelevant_first)
@@ -56,7 +56,7 @@ def test_the_order_of_the_stances_as_counted_by_hand() -> None:
     assert order_table({}, {})["same"] is None
 
 
-def test_a_configurations_recalls_and_escalation_as_counted_by_hand() -> None:
+def test_a_configurations_recalls_and_escalation_as_counted_by_hand():
     # 1 yes, 2 yes, 3 no, 4 no, 5 yes, 6 yes (round 2), 7 yes, 8 no: relevant 1 5 6 found of
     # 1 4 5 6; not: 3 8 of 2 3 8.
     row = measure_configuration({pair: debate_label(debate, 2) for pair, debate in DEBATES.items()}, GOLD)
@@ -70,7 +70,7 @@ def test_a_configurations_recalls_and_escalation_as_counted_by_hand() -> None:
     assert (one_round["escalated"], one_round["escalation"]) == (1, pytest.approx(1 / 8))
 
 
-def test_a_class_without_a_pair_has_no_recall_and_no_balanced_accuracy() -> None:
+def test_a_class_without_a_pair_has_no_recall_and_no_balanced_accuracy():
     row = measure_configuration({1: 1, 5: 1}, GOLD)
     assert row["recall_relevant"]["value"] == 1.0
     assert row["recall_not_relevant"]["value"] is None

@@ -7,7 +7,6 @@ from judges.models import Panel
 from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, worker
 from tests.evidence import make_assessor, make_judgment
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -55,7 +54,7 @@ def document(command: str, *options: object) -> dict:
 
 
 @pytest.fixture
-def books(worker: object, model_server: LocalModels) -> Collection:
+def books(worker, model_server):
     collection = collection_of(6)
     with_gold(collection)
     make_panel(model_server, debate=("d1", "d2"))
@@ -63,9 +62,7 @@ def books(worker: object, model_server: LocalModels) -> Collection:
 
 
 @pytest.mark.slow
-def test_order_persistence_and_spurious_agreements_of_played_debates_equal_hand_counts(
-    books: Collection, model_server: LocalModels
-) -> None:
+def test_order_persistence_and_spurious_agreements_of_played_debates_equal_hand_counts(books, model_server):
     model_server.script(script(RELEVANT_FIRST))
     first = judge("--policy", "debate", "--rounds", 3, "--play-on", check=True).json["campaign"]
     model_server.script(script(IRRELEVANT_FIRST))
@@ -105,9 +102,7 @@ def test_order_persistence_and_spurious_agreements_of_played_debates_equal_hand_
     assert one["calls"] == 6 * 3 * 2, "every round was played"
 
 
-def test_a_judge_that_settles_disagreements_is_measured_over_all_pairs_after_that_round_alone(
-    books: Collection, model_server: LocalModels
-) -> None:
+def test_a_judge_that_settles_disagreements_is_measured_over_all_pairs_after_that_round_alone(books, model_server):
     make_judge(model_server, "senior")
     Panel.objects.filter(name="main").update(adjudicator="senior")
     model_server.script({**script(RELEVANT_FIRST), "senior": {"verdict": "yes"}})
@@ -126,7 +121,7 @@ def test_a_judge_that_settles_disagreements_is_measured_over_all_pairs_after_tha
     assert one["value"] is None and "0 of 2" in one["reason"]
 
 
-def test_of_four_agents_all_must_agree_in_the_replay_too(books: Collection, model_server: LocalModels) -> None:
+def test_of_four_agents_all_must_agree_in_the_replay_too(books, model_server):
     said = {"A": ["yes"], "B": ["yes"], "C": ["yes"], "D": ["no", "yes"]}
     model_server.script({"*": {"verdict": said}})
     status = judge("--policy", "debate", "--rounds", 2, "--agents", 4, check=True).json
@@ -137,7 +132,7 @@ def test_of_four_agents_all_must_agree_in_the_replay_too(books: Collection, mode
 
 
 @pytest.mark.slow
-def test_an_axis_is_run_and_then_compared(books: Collection, model_server: LocalModels) -> None:
+def test_an_axis_is_run_and_then_compared(books, model_server):
     model_server.script({"d1": {"verdict": "yes"}, "d2": {"verdict": "no"}})
     found = document("debate_study", "--run", "families,order")
     # d1 against itself says yes, d2 against itself no, together they never agree; relevant are 3 of 6.
@@ -150,7 +145,7 @@ def test_an_axis_is_run_and_then_compared(books: Collection, model_server: Local
     assert found["orders"][0]["pairs"] == 0 and found["orders"][0]["same"] is None
 
 
-def test_an_axis_that_there_is_not_is_one_line(books: Collection) -> None:
+def test_an_axis_that_there_is_not_is_one_line(books):
     for options in (("--run", "colour"), ("--run", "families", "--debaters", "a"), ("--campaigns", "x")):
         refused = call("debate_study", "books", *options)
         assert refused.code == 2 and len(refused.err.strip().splitlines()) == 1

@@ -1,7 +1,5 @@
 """LARA: who is handed to people, what the fit may see, and a plain scikit-learn script with the same numbers."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -40,7 +38,7 @@ def plain_script(beliefs: np.ndarray, truth: np.ndarray, share: float) -> tuple[
 
 
 @pytest.mark.parametrize("share", [0.035, 0.125, 0.25, 0.5])
-def test_a_plain_scikit_learn_script_hands_over_the_same_pairs_and_ends_with_the_same_labels(share: float) -> None:
+def test_a_plain_scikit_learn_script_hands_over_the_same_pairs_and_ends_with_the_same_labels(share):
     beliefs, truth = sure_of_itself(400)
     result = run_shares(beliefs, lambda places: truth[places], [share])[0]
     asked, labels = plain_script(beliefs, truth, share)
@@ -48,7 +46,7 @@ def test_a_plain_scikit_learn_script_hands_over_the_same_pairs_and_ends_with_the
     assert result.label.tolist() == labels.tolist()
 
 
-def test_no_label_of_a_pair_that_people_did_not_get_reaches_the_fit() -> None:
+def test_no_label_of_a_pair_that_people_did_not_get_reaches_the_fit():
     beliefs, truth = sure_of_itself(300)
     handed: list[int] = []
 
@@ -63,7 +61,7 @@ def test_no_label_of_a_pair_that_people_did_not_get_reaches_the_fit() -> None:
     assert np.array_equal(again.probability, result.probability), "labels of the other pairs change nothing"
 
 
-def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label() -> None:
+def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label():
     assert [budget_of(200, share) for share in (0.035, 0.125, 0.25, 0.5, 1.0)] == [7, 25, 50, 100, 200]
     assert [batch_of(n) for n in (3, 100, 101, 1000)] == [1, 1, 2, 10]
     beliefs, truth = sure_of_itself(200)
@@ -75,7 +73,7 @@ def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label() 
 
 
 @pytest.mark.slow
-def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
+def test_one_pass_over_all_presets_gives_what_each_gives_alone():
     beliefs, truth = sure_of_itself(230)
     shares = [0.5, 0.035, 0.25, 0.125, 0.0]
     for share, one in zip(shares, run_shares(beliefs, lambda places: truth[places], shares), strict=True):
@@ -86,7 +84,7 @@ def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
         assert np.array_equal(one.probability, alone.probability)
 
 
-def test_calibration_corrects_a_judge_that_says_yes_too_often() -> None:
+def test_calibration_corrects_a_judge_that_says_yes_too_often():
     beliefs, truth = sure_of_itself(2_000)
     raw = (beliefs[:, 0] > beliefs[:, 1]).astype(int)
     result = run_shares(beliefs, lambda places: truth[places], [0.125])[0]
@@ -94,7 +92,7 @@ def test_calibration_corrects_a_judge_that_says_yes_too_often() -> None:
     assert (result.label[own] == truth[own]).mean() > (raw[own] == truth[own]).mean() + 0.05
 
 
-def test_before_both_labels_were_seen_the_judges_own_share_decides() -> None:
+def test_before_both_labels_were_seen_the_judges_own_share_decides():
     beliefs = np.array([[0.9, 0.1], [0.45, 0.45], [0.0, 0.0], [0.2, 0.6]])
     nobody = np.empty(0, dtype=np.int64)
     assert calibrate_beliefs(beliefs, nobody, nobody).tolist() == pytest.approx([0.9, 0.5, 0.5, 0.25])
@@ -146,7 +144,7 @@ def policies() -> dict[str, dict]:
 
 
 @pytest.mark.django_db
-def test_the_replay_prints_what_the_plain_script_finds() -> None:
+def test_the_replay_prints_what_the_plain_script_finds():
     _, beliefs, truth = believing_campaign()
     found = policies()
     assert list(found) == [f"lara {share}: sure" for share in ("3.5%", "12.5%", "25.0%", "50.0%")]
@@ -172,14 +170,14 @@ def test_the_replay_prints_what_the_plain_script_finds() -> None:
         ({"gold": False}, "needs reference grades to stand in for people"),
     ],
 )
-def test_what_lara_cannot_do_without_is_named(scene: dict[str, Any], why: str) -> None:
+def test_what_lara_cannot_do_without_is_named(scene, why):
     believing_campaign(10, **scene)
     found = policies()
     assert len(found) == 4 and {one["reason"] for one in found.values()} == {f"not available: {why}"}
 
 
 @pytest.mark.django_db
-def test_votes_about_windows_are_not_calibrated() -> None:
+def test_votes_about_windows_are_not_calibrated():
     make_campaign(make_collection("films"), [])  # so that the number of the one below is not its key
     campaign, _, _ = believing_campaign(10, windowed=2)
     why = "not available: 2 of 10 pairs were judged window by window; LARA needs votes on whole documents"

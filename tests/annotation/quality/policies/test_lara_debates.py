@@ -6,16 +6,16 @@ from annotation.quality.policies import lara_live
 from corpus.models import Collection, Item
 from judges.campaigns.selectors import campaign_status, debate_of
 from judges.costs.collection_budgets import collection_budget
-from judges.models import Attempt, Campaign
+from judges.models import Attempt
 from tests.annotation.quality.policies.test_lara import believing_campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from tests.modelserver.fixtures import KEY, KEY_ENV
 
 __all__ = ["_standing_worker", "worker"]
 
 
 @pytest.fixture
-def source(instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+def source(instance, model_server, monkeypatch):
     """Votes of a judge with log-probabilities, and two debaters on the scripted server."""
     monkeypatch.setenv(KEY_ENV, KEY)
     found, _, _ = believing_campaign(20, gold=False)
@@ -24,7 +24,7 @@ def source(instance: object, model_server: LocalModels, monkeypatch: pytest.Monk
     return found
 
 
-def test_a_pair_that_lara_hands_over_was_debated_first(source: Campaign, model_server: LocalModels) -> None:
+def test_a_pair_that_lara_hands_over_was_debated_first(source, model_server):
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     assert lara_live.step(campaign).handed == 1
     item = Item.objects.get(reason=Item.Reason.UNCERTAIN, state="open")
@@ -40,7 +40,7 @@ def test_a_pair_that_lara_hands_over_was_debated_first(source: Campaign, model_s
     assert len(model_server.requests()) == 4, "nothing is debated before people have settled what they got"
 
 
-def test_a_debate_that_was_broken_off_goes_on_where_it_stands(source: Campaign, model_server: LocalModels) -> None:
+def test_a_debate_that_was_broken_off_goes_on_where_it_stands(source, model_server):
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     waiting = lara_live._to_debate(campaign)
     lara_live.play_debates(campaign, waiting)
@@ -49,7 +49,7 @@ def test_a_debate_that_was_broken_off_goes_on_where_it_stands(source: Campaign, 
     assert len(model_server.requests()) == 4, "its turns are there"
 
 
-def test_without_money_the_pair_reaches_people_without_a_debate(source: Campaign, model_server: LocalModels) -> None:
+def test_without_money_the_pair_reaches_people_without_a_debate(source, model_server):
     Collection.objects.filter(pk=source.collection_id).update(budget=1e-9)
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     assert lara_live.step(campaign).handed == 1
@@ -60,7 +60,7 @@ def test_without_money_the_pair_reaches_people_without_a_debate(source: Campaign
     assert lara_live.step(campaign).handed == 1 and not model_server.requests(), "a setting switches debates off"
 
 
-def test_a_setting_switches_the_debates_of_other_escalations_off(worker: object, model_server: LocalModels) -> None:
+def test_a_setting_switches_the_debates_of_other_escalations_off(worker, model_server):
     collection_of(2)
     make_panel(model_server, debate=("stance", "stance"), votes=("yes", "yes", "refused", "no", "no"))
     silent = judge("--policy", "ensemble", "--no-debate-for-people", check=True).json

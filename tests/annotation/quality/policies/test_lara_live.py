@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from django.db.models.functions import Now
-from django.test import Client
 
 from annotation.models import Role
 from annotation.quality.policies import lara, lara_live
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _no_debates(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_debates(monkeypatch):
     """They are played on a connection of their own, which sees no row of a test's transaction: test_lara_debates."""
     monkeypatch.setattr(lara_live, "play_debates", lambda campaign, work: None)
 
@@ -50,7 +49,7 @@ def command(*options: object) -> dict:
     return call("lara", "books", "--judge", "sure", *options, "--json").json
 
 
-def test_votes_that_were_stored_without_the_answer_not_given_are_of_use() -> None:
+def test_votes_that_were_stored_without_the_answer_not_given_are_of_use():
     believing_campaign(40, gold=False, said_alone=True)
     status = command("--share", 0.25)
     assert (status["pairs"], status["escalations"], status["running"]) == (40, {"uncertain": 1}, 39)
@@ -58,7 +57,7 @@ def test_votes_that_were_stored_without_the_answer_not_given_are_of_use() -> Non
     assert np.allclose(standing.beliefs.sum(axis=1), 1), "the one that is missing has at most the rest"
 
 
-def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_as_the_replay() -> None:
+def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_as_the_replay():
     source, beliefs, gold = believing_campaign(40, gold=False)
     books = source.collection
     pairs = list(books.pair_set.order_by("pk").values_list("pk", flat=True))
@@ -91,7 +90,7 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
     assert Work.objects.filter(campaign=campaign, state="labelled").count() == 30
 
 
-def test_labels_of_pairs_that_this_campaign_did_not_hand_over_reach_no_fit() -> None:
+def test_labels_of_pairs_that_this_campaign_did_not_hand_over_reach_no_fit():
     source, _, gold = believing_campaign(30, gold=False)
     pairs = list(source.collection.pair_set.order_by("pk").values_list("pk", flat=True))
     for pair, known in zip(pairs, gold, strict=True):
@@ -104,7 +103,7 @@ def test_labels_of_pairs_that_this_campaign_did_not_hand_over_reach_no_fit() -> 
     assert len(now.people_pairs) == 1 and now.labels.tolist() == [int(gold[now.people_pairs[0]])]
 
 
-def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_paused() -> None:
+def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_paused():
     source, _, _ = believing_campaign(20, gold=False)
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     assert lara_live.step(campaign).handed == 1
@@ -126,7 +125,7 @@ def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_p
     assert lara_live.step(campaign).handed == 1
 
 
-def test_labels_of_lara_are_audited_like_those_of_every_policy() -> None:
+def test_labels_of_lara_are_audited_like_those_of_every_policy():
     source, _, gold = believing_campaign(12, gold=False)
     books = source.collection
     Collection.objects.filter(pk=books.pk).update(audit=0.02)
@@ -140,7 +139,7 @@ def test_labels_of_lara_are_audited_like_those_of_every_policy() -> None:
     assert routes <= {"r0.m1.y", "r0.m1.n", "r0.m-1.y", "r0.m-1.n"} and Audit.objects.count() == 11
 
 
-def test_a_judge_without_log_probabilities_is_refused() -> None:
+def test_a_judge_without_log_probabilities_is_refused():
     source, _, _ = believing_campaign(10, without=3)
     for judge, share, why in (
         ("sure", 0.5, r"1 of 10 pairs of campaign \d+ have no P\(yes\) and P\(no\)"),
@@ -153,14 +152,14 @@ def test_a_judge_without_log_probabilities_is_refused() -> None:
     assert not Campaign.objects.filter(policy="lara").exists()
 
 
-def test_the_comparison_looks_at_the_campaign_that_has_answers() -> None:
+def test_the_comparison_looks_at_the_campaign_that_has_answers():
     source, _, _ = believing_campaign(10)
     lara_live.start(source.collection, judge="sure", share=0.5)
     document = call("evaluate_policies", "books", "--json").json
     assert (document["campaign"], document["pairs"]) == (source.number, 10)
 
 
-def test_the_admins_pages_show_a_campaign_of_lara(client: Client) -> None:
+def test_the_admins_pages_show_a_campaign_of_lara(client):
     source, _, _ = believing_campaign(10)
     campaign = lara_live.start(source.collection, judge="sure", share=0.5)
     lara_live.step(campaign)

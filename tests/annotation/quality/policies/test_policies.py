@@ -2,7 +2,7 @@
 
 import pytest
 
-from judges.models import Campaign, Work
+from judges.models import Work
 from tests.annotation.quality.policies.policies_scene import Scripted, answers, end, scripted_campaign
 from tests.called import call
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
@@ -19,7 +19,7 @@ def evaluated(*options: object) -> dict:
 
 
 @pytest.fixture
-def campaign() -> Campaign:
+def campaign():
     return scripted_campaign()
 
 
@@ -49,7 +49,7 @@ BY_HAND = {
 }
 
 
-def test_every_policy_has_the_figures_worked_out_by_hand(campaign: Campaign) -> None:
+def test_every_policy_has_the_figures_worked_out_by_hand(campaign):
     found = evaluated("--seconds", 20)["policies"]
     assert found.keys() >= BY_HAND.keys()
     for name, (relevant, other, escalated, calls, usd) in BY_HAND.items():
@@ -78,7 +78,7 @@ def test_every_policy_has_the_figures_worked_out_by_hand(campaign: Campaign) -> 
         assert found[name]["latency_ms"] == dict(zip(names, by_hand, strict=True)), name
 
 
-def test_every_window_of_a_long_document_is_paid_and_one_decides() -> None:
+def test_every_window_of_a_long_document_is_paid_and_one_decides():
     books = make_collection("books")
     judges = [make_judge(f"judge-{number}") for number in range(1, 6)]
     campaign = make_campaign(books, judges, policy="debate+ensemble", rounds=3)
@@ -105,7 +105,7 @@ def test_every_window_of_a_long_document_is_paid_and_one_decides() -> None:
         assert (one["latency_ms"]["summed"], one["latency_ms"]["wall"]) == (summed, wall), name
 
 
-def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic_errors(campaign: Campaign) -> None:
+def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic_errors(campaign):
     found = evaluated()["policies"]["debate, 2 rounds"]["after"]
     # Automatic: 9 is wrongly no, 3 wrongly yes; 7 and 8 are found by people.
     assert found["gold"]["recall_relevant"]["value"] == pytest.approx(4 / 5)
@@ -116,7 +116,7 @@ def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic
     assert found["adjudicator"]["balanced_accuracy"]["value"] is None
 
 
-def test_human_escalates_every_pair_to_three(campaign: Campaign) -> None:
+def test_human_escalates_every_pair_to_three(campaign):
     one = evaluated("--seconds", 20)["policies"]["human"]
     assert (one["escalation"], one["judgments"], one["calls"], one["machine"]) == (1.0, 30, 0, 0.0)
     assert one["people"] == pytest.approx(30 * 0.2)
@@ -124,7 +124,7 @@ def test_human_escalates_every_pair_to_three(campaign: Campaign) -> None:
     assert one["after"]["gold"]["balanced_accuracy"]["value"] == 1.0
 
 
-def test_what_was_not_stored_is_not_available() -> None:
+def test_what_was_not_stored_is_not_available():
     scripted_campaign(rounds=2)
     found = evaluated()["policies"]
     three = found["debate, 3 rounds"]
@@ -133,14 +133,14 @@ def test_what_was_not_stored_is_not_available() -> None:
     assert found["debate, 2 rounds"]["available"]
 
 
-def test_money_and_hours_that_nobody_knows_stay_unknown(campaign: Campaign) -> None:
+def test_money_and_hours_that_nobody_knows_stay_unknown(campaign):
     one = evaluated()["policies"]["debate, 1 round"]
     assert (one["hours"], one["people"], one["total"]) == (None, None, None)
     assert one["machine"] == pytest.approx(0.04)
     assert evaluated()["policies"]["ensemble, 3 of 5"]["people"] == 0.0, "nobody is asked, so it costs nothing"
 
 
-def test_a_question_about_nothing_is_refused_by_its_option(campaign: Campaign) -> None:
+def test_a_question_about_nothing_is_refused_by_its_option(campaign):
     for options in (("--reference", "people"), ("--campaign", 999_999)):
         refused = call("evaluate_policies", "books", *options)
         assert refused.code == 2 and refused.err.startswith(f"{options[0]}: ")

@@ -14,7 +14,6 @@ from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, sums_up, worker
 from tests.evidence import make_assessor, make_judgment
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -35,7 +34,7 @@ def nobody_drains() -> bool:
     return bool(working) and not any(task["name"] == DRAIN for tasks in working.values() for task in tasks)
 
 
-def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker: object, model_server: LocalModels) -> None:
+def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker, model_server):
     collection = collection_of(6)
     Collection.objects.filter(pk=collection.pk).update(audit=0.5)
     make_panel(model_server, votes=("yes", "yes", "yes", "yes", "no"))
@@ -62,9 +61,7 @@ def script(*quotes: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("quote", "outcome"), [("Part of books.", "labelled"), ("Nowhere.", "escalated")])
-def test_with_the_guard_an_agreement_without_new_evidence_is_a_disagreement(
-    worker: object, model_server: LocalModels, quote: str, outcome: str
-) -> None:
+def test_with_the_guard_an_agreement_without_new_evidence_is_a_disagreement(worker, model_server, quote, outcome):
     collection_of(2)
     make_panel(model_server, debate=("a", "b"))
     model_server.script(script(quote))
@@ -77,9 +74,7 @@ def test_with_the_guard_an_agreement_without_new_evidence_is_a_disagreement(
 
 
 @pytest.mark.slow
-def test_a_vote_of_several_generations_costs_them_all_and_counts_once(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_a_vote_of_several_generations_costs_them_all_and_counts_once(worker, model_server):
     collection_of(2)
     make_panel(model_server, votes=("v",) * 5, parameters={"scale": "0-10", "generations": 3, "temperature": 1.0})
     model_server.script({"*": {"verdict": "yes", "score": 9}})
@@ -102,9 +97,7 @@ def sure(number: int, yes: float) -> dict[str, object]:
     }
 
 
-def test_lara_begins_on_the_log_probabilities_that_a_judge_really_gave(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_lara_begins_on_the_log_probabilities_that_a_judge_really_gave(worker, model_server):
     collection = collection_of(4)
     make_panel(model_server)
     make_judge(model_server, "sure", parameters={"logprobs": True})
@@ -121,9 +114,7 @@ def test_lara_begins_on_the_log_probabilities_that_a_judge_really_gave(
     assert refused.code == 2 and refused.err.startswith("--judge: 4 of 4 pairs")
 
 
-def test_lara_takes_votes_whose_opposite_is_not_among_the_alternatives(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_lara_takes_votes_whose_opposite_is_not_among_the_alternatives(worker, model_server):
     collection_of(2)
     make_panel(model_server)
     make_judge(model_server, "sure", parameters={"logprobs": True})
@@ -137,7 +128,7 @@ def test_lara_takes_votes_whose_opposite_is_not_among_the_alternatives(
     assert call("lara", "books", "--judge", "sure", "--share", 0.5, "--json").json["escalations"] == {"uncertain": 1}
 
 
-def test_human_asks_no_judge_and_hands_every_pair_to_three(worker: object, model_server: LocalModels) -> None:
+def test_human_asks_no_judge_and_hands_every_pair_to_three(worker, model_server):
     collection_of(3)
     make_panel(model_server)
     status = judge("--policy", "human", check=True).json

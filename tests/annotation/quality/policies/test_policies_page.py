@@ -4,8 +4,6 @@ import csv
 import re
 from html import unescape
 from io import StringIO
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -32,12 +30,12 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 @built_once
-def campaign() -> Campaign:
+def campaign():
     return scripted_campaign()
 
 
 @pytest.fixture
-def charlie(campaign: Campaign) -> Client:
+def charlie(campaign):
     return client_of(make_member(campaign.collection, "charlie", Role.ADMIN))
 
 
@@ -64,7 +62,7 @@ def cells_of(campaign: Campaign) -> dict[str, CrossingCell]:
     return {one["key"]: page.load_cell(one) for one in found["debate_by_ensemble"]}
 
 
-def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign: Campaign) -> None:
+def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign):
     cells = cells_of(campaign)
     assert set(cells) == set(BY_HAND)
     for key, (pairs, label, wrong) in BY_HAND.items():
@@ -75,7 +73,7 @@ def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign: Campaign) -
 
 
 @pytest.mark.parametrize("key", list(BY_HAND))
-def test_a_cell_opens_its_pairs(campaign: Campaign, charlie: Client, key: str) -> None:
+def test_a_cell_opens_its_pairs(campaign, charlie, key):
     shown = get(charlie, "/c/books/policies/")
     address = f"/c/books/pairs/?campaign={campaign.number}&amp;cross={key}"
     assert address in shown
@@ -85,11 +83,11 @@ def test_a_cell_opens_its_pairs(campaign: Campaign, charlie: Client, key: str) -
 
 
 @pytest.mark.parametrize("key", ["9y.5-0", "lost.5-0", "none.none", "1y.none", "x", "1y.5", "1y.5-0'", "999y.0-0"])
-def test_a_cell_without_pairs_and_one_without_meaning_open_none(campaign: Campaign, charlie: Client, key: str) -> None:
+def test_a_cell_without_pairs_and_one_without_meaning_open_none(campaign, charlie, key):
     assert "No pair matches" in get(charlie, f"/c/books/pairs/?campaign={campaign.number}&cross={key}")
 
 
-def test_the_simulator_answers_cost_hours_and_expected_error(campaign: Campaign, charlie: Client) -> None:
+def test_the_simulator_answers_cost_hours_and_expected_error(campaign, charlie):
     at_first = words(get(charlie, "/c/books/policies/?seconds=20&rate=36"))
     # 9, 6 and 8 are handed over: 3 pairs, 6 judgments of 20 s; of the seven kept labels one (3) is wrong.
     assert "3 of 10 pairs (30.0%)" in at_first and "6 judgments 2 min $1.20" in at_first
@@ -109,7 +107,7 @@ CELLS = [CrossingCell("1y", "5-0", 900, 1, False, 90, 90), CrossingCell("1y", "3
 PRICED = SimulatedPeople(overlap=2, seconds=30.0, hourly_rate=None)
 
 
-def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobody_measured() -> None:
+def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobody_measured():
     error = expected_error(CELLS)
     assert error.value == pytest.approx(0.1 * 10 / 20), "a plain mean of the measured pairs would be 10 of 110"
     assert error.low < error.value < error.high and error.n == 110
@@ -121,7 +119,7 @@ def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobo
     assert simulate_escalation([dark], set(), PRICED).error.value is None
 
 
-def test_the_frontier_is_what_no_other_policy_beats() -> None:
+def test_the_frontier_is_what_no_other_policy_beats():
     def one(name: str, right: float | None, load: float, available: bool = True) -> dict:
         return {"name": name, "available": available, "escalation": load,
                 "own": {"balanced_accuracy": {"value": right}}}  # fmt: skip
@@ -131,9 +129,7 @@ def test_the_frontier_is_what_no_other_policy_beats() -> None:
     assert [trade_off.name for trade_off in find_best_trade_offs(policies)] == ["a", "c", "d", "twin"]
 
 
-def test_the_page_names_what_is_not_available_and_serves_its_charts(
-    campaign: Campaign, charlie: Client, django_assert_max_num_queries: Any
-) -> None:
+def test_the_page_names_what_is_not_available_and_serves_its_charts(campaign, charlie, django_assert_max_num_queries):
     with django_assert_max_num_queries(17):
         shown = words(get(charlie, "/c/books/policies/"))
     assert f"10 pairs of campaign {campaign.number} (debate+ensemble), 10 of them" in shown
@@ -145,9 +141,7 @@ def test_the_page_names_what_is_not_available_and_serves_its_charts(
     assert charlie.get("/c/books/policies/?campaign=999999").status_code == 404
 
 
-def test_tables_are_saved_with_all_pairs_by_who_settles_the_rest(
-    campaign: Campaign, charlie: Client, tmp_path: Path
-) -> None:
+def test_tables_are_saved_with_all_pairs_by_who_settles_the_rest(campaign, charlie, tmp_path):
     """DREAM tables 1, 2, 11: the eighth pair alone is left open after three rounds, and a judge says yes, rightly."""
     assert "rest by a judge" not in get(charlie, "/c/books/policies/")
     eighth = campaign.collection.pair_set.order_by("pk")[7]
@@ -169,7 +163,7 @@ def test_tables_are_saved_with_all_pairs_by_who_settles_the_rest(
     assert list(csv.DictReader(StringIO((tmp_path / "policies.csv").read_text()))) == table
 
 
-def test_the_debate_study_is_a_page_whose_tables_are_saved(campaign: Campaign, charlie: Client, tmp_path: Path) -> None:
+def test_the_debate_study_is_a_page_whose_tables_are_saved(campaign, charlie, tmp_path):
     """DREAM tables 2 and 9 to 15."""
     pairs = list(campaign.collection.pair_set.order_by("pk"))
     make_attempt(campaign, pairs[7], make_judge("senior"), 1, role="adjudicate", round=3)
@@ -192,9 +186,7 @@ def test_the_debate_study_is_a_page_whose_tables_are_saved(campaign: Campaign, c
     ]  # fmt: skip
 
 
-def test_a_large_or_empty_collection_has_a_page_of_the_debate_study_too(
-    campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_or_empty_collection_has_a_page_of_the_debate_study_too(campaign, charlie, monkeypatch):
     Campaign.objects.filter(pk=campaign.pk).update(policy="ensemble")
     assert "No debates yet" in get(charlie, "/c/books/policies/study/")
     monkeypatch.setattr(statistics, "SMALL", 5)
@@ -203,15 +195,13 @@ def test_a_large_or_empty_collection_has_a_page_of_the_debate_study_too(
     assert response.context["is_large"] and response.context["tables"] == []
 
 
-def test_a_collection_without_a_campaign_says_what_to_do(client: Client) -> None:
+def test_a_collection_without_a_campaign_says_what_to_do(client):
     client.force_login(make_member(make_collection("books"), "charlie", Role.ADMIN).user)
     assert client.get("/c/books/policies/").context["campaign"] is None
     assert client.post("/c/books/policies/compare/").status_code == 302
 
 
-def test_a_large_collection_shows_what_a_worker_compared(
-    campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_collection_shows_what_a_worker_compared(campaign, charlie, monkeypatch):
     monkeypatch.setattr(statistics, "SMALL", 5)
     counters.add(campaign.pk, "calls", 6)
     assert "Not compared yet" in get(charlie, "/c/books/policies/")
@@ -228,9 +218,7 @@ def test_a_large_collection_shows_what_a_worker_compared(
     assert charlie.get("/c/books/").status_code == 200
 
 
-def test_a_comparison_whose_row_is_gone_ends_with_the_others(
-    campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_whose_row_is_gone_ends_with_the_others(campaign, charlie, monkeypatch):
     monkeypatch.setattr(statistics, "SMALL", 5)
     counters.add(campaign.pk, "calls", 6)
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
@@ -241,7 +229,7 @@ def test_a_comparison_whose_row_is_gone_ends_with_the_others(
     assert charlie.get("/c/books/").status_code == 200, "the home asks for no comparison"
 
 
-def test_a_single_judge_of_a_larger_panel_labels_its_pairs_without_a_debate() -> None:
+def test_a_single_judge_of_a_larger_panel_labels_its_pairs_without_a_debate():
     books = make_collection("alone")
     judge = make_judge("judge")
     alone = make_campaign(books, [judge], policy="single", majority=3)
@@ -257,9 +245,7 @@ def test_a_single_judge_of_a_larger_panel_labels_its_pairs_without_a_debate() ->
     }
 
 
-def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_can_be_chosen(
-    monkeypatch: pytest.MonkeyPatch, client: Client
-) -> None:
+def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_can_be_chosen(monkeypatch, client):
     first, _, _ = believing_campaign(12)
     client.force_login(make_member(first.collection, "charlie", Role.ADMIN).user)
     page = words(get(client, "/c/books/policies/"))

@@ -67,7 +67,7 @@ def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False
 
 
 @pytest.mark.parametrize("rule", [ENSEMBLE, SINGLE], ids=["the policy that escalated", "another policy"])
-def test_inverse_probability_estimates_are_unbiased_where_naive_ones_are_not(rule: Rule) -> None:
+def test_inverse_probability_estimates_are_unbiased_where_naive_ones_are_not(rule):
     """200 audits of one world: the mean estimate is the truth to within its own error; counted alike it is not."""
     known = world()
     truth = replay_policy(rule, FIVE, campaign_of(known, None)).own.balanced.value
@@ -81,7 +81,7 @@ def test_inverse_probability_estimates_are_unbiased_where_naive_ones_are_not(rul
     assert truth - means[True] > 10 * abs(means[False] - truth)
 
 
-def test_the_interval_of_a_weighted_recall_covers_the_truth() -> None:
+def test_the_interval_of_a_weighted_recall_covers_the_truth():
     known = world()
     truth = replay_policy(ENSEMBLE, FIVE, campaign_of(known, None)).own.relevant.value
     inside = 0
@@ -91,7 +91,7 @@ def test_the_interval_of_a_weighted_recall_covers_the_truth() -> None:
     assert inside / 200 >= 0.95 - 2.33 * (0.05 * 0.95 / 200) ** 0.5
 
 
-def test_pairs_that_are_not_settled_yet_are_stood_for_by_their_own_stratum() -> None:
+def test_pairs_that_are_not_settled_yet_are_stood_for_by_their_own_stratum():
     asked = [("r1.m5.y", 0.5, True), ("r1.m5.y", 0.5, False), ("asked split", 1.0, True), ("asked split", 1.0, True)]
     # Of two audits drawn at one half one is settled: it stands for 2 / 0.5 = 4 pairs.
     assert sampling_weights(asked) == [4.0, 0.0, 1.0, 1.0]
@@ -102,7 +102,7 @@ def test_pairs_that_are_not_settled_yet_are_stood_for_by_their_own_stratum() -> 
 
 
 @pytest.fixture
-def campaign(db: None) -> Campaign:
+def campaign(db):
     return scripted_campaign()
 
 
@@ -132,7 +132,7 @@ def audited(campaign: Campaign, number: int, grades: list[int], probability: flo
     )
 
 
-def test_people_weigh_one_where_escalated_and_the_inverse_where_audited(campaign: Campaign) -> None:
+def test_people_weigh_one_where_escalated_and_the_inverse_where_audited(campaign):
     settled(campaign, 6, [0, 0], "conflict")
     settled(campaign, 8, [1, 0], "disagreement", adjudicated=1)
     audited(campaign, 1, [1, 1], 0.25)
@@ -147,7 +147,7 @@ def test_people_weigh_one_where_escalated_and_the_inverse_where_audited(campaign
     assert read_answers(campaign).measured("people") == 3
 
 
-def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(campaign: Campaign) -> None:
+def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(campaign):
     settled(campaign, 6, [0, 0], "conflict")
     settled(campaign, 8, [1, 1], "disagreement")
     settled(campaign, 9, [1, 1], "conflict")
@@ -168,7 +168,7 @@ def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(c
     assert report["measured"] == 6
 
 
-def test_people_who_judged_every_pair_are_measured_against_the_reference(campaign: Campaign) -> None:
+def test_people_who_judged_every_pair_are_measured_against_the_reference(campaign):
     for number, gold in enumerate([1, 1, 0, 0, 0, 0, 1, 1, 1, 0], 1):
         settled(campaign, number, [1 - gold] * 2 if number == 4 else [gold] * 2, "disagreement")
     found = {one["name"]: one for one in evaluate_policies(campaign.collection, campaign)["policies"]}
@@ -179,13 +179,13 @@ def test_people_who_judged_every_pair_are_measured_against_the_reference(campaig
     assert (relevant["value"], other["value"]) == (pytest.approx(4 / 5), pytest.approx(4 / 5))
 
 
-def test_where_there_is_neither_gold_nor_people_nothing_is_measured(campaign: Campaign) -> None:
+def test_where_there_is_neither_gold_nor_people_nothing_is_measured(campaign):
     found = group_answers([StoredAnswers(1, votes={place: YES for place in range(5)})])
     one = replay_policy(ENSEMBLE, FIVE, found, reference="none")
     assert one.own.balanced.value is None and one.own.balanced.reason == "not measured"
     assert (one.labelled, one.escalated) == (1, 0), "what needs no truth is known"
 
 
-def test_an_answer_of_a_pair_that_an_admin_handed_over_after_a_failed_audit_is_in_no_sample(campaign: Campaign) -> None:
+def test_an_answer_of_a_pair_that_an_admin_handed_over_after_a_failed_audit_is_in_no_sample(campaign):
     settled(campaign, 2, [1, 1], "audit")
     assert read_answers(campaign).measured("people") == 0

@@ -10,19 +10,18 @@ from judges.records import Turn
 from tests.called import call
 from tests.engine_parts import _standing_worker, judge, make_judge, make_panel, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
 
-def test_a_score_is_s_times_its_probability_and_yes_over_yes_and_no() -> None:
+def test_a_score_is_s_times_its_probability_and_yes_over_yes_and_no():
     assert score_of(Turn(1, "", score=8, probabilities={"8": 0.5}), 10) == 0.4
     assert score_of(Turn(1, "", score=8), 10) == 0.8
     assert score_of(Turn(1, "", probabilities={"yes": 0.6, "no": 0.2}), 1) == pytest.approx(0.75)
     assert score_of(Turn(0, ""), 1) == 0.0
 
 
-def test_the_measures_by_hand() -> None:
+def test_the_measures_by_hand():
     rows = [(1, 0.999995, 1), (1, 0.5, 0), (1, 0.5, 1), (2, 0.0, 0), (2, 0.0, None)]
     scored = [ScoredScale(*row) for row in rows]
     found = measure_scale(scored)
@@ -37,7 +36,7 @@ def test_the_measures_by_hand() -> None:
 
 
 @pytest.mark.slow
-def test_three_scales_of_one_model(worker: object, model_server: LocalModels) -> None:
+def test_three_scales_of_one_model(worker, model_server):
     books = make_collection("books")
     gold = Assessor.objects.create(collection=books, kind=Assessor.Kind.REFERENCE, name="gold")
     query = make_query(books, "What is a mapping?")
