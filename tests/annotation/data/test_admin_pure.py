@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.templatetags.admin_text import paragraphs
+from annotation.templatetags.admin_text import paragraphs, queue_place
 
 
 @given(st.text())
@@ -23,3 +23,4 @@ def test_paragraphs_lists_and_headings_are_made_from_plain_text():
         "<ol><li>one</li><li>two</li></ol>"
     )
     assert paragraphs(" \n\n ").strip() == ""
+    assert (queue_place(-0.0), queue_place(-0.9)) == ("0", "-0.9"), "a priority of minus nothing is 0"

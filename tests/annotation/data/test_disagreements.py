@@ -36,9 +36,6 @@ def test_pairs_on_which_two_differ_stand_by_query_with_grades_comments_and_secon
     assert [(2, "alice 0", 7.0), (0, "bob 0", 7.0)] in said
     assert "2 relevant" in page.text and "0 not relevant" in page.text and "7 s" in page.text
 
-
-def test_the_direction_of_the_differences_is_counted_and_opens_its_pairs(books, client):
-    page = client.get("/c/books/agreement/two/?a=alice&b=bob&cell=disagree")
     way = page.context["two"]["direction"]
     assert (way["relevant"], way["higher"], way["seldom"], way["ratio"]) == ([4, 2], [2, 1], "bob", 0.5)
     above = client.get(f"/c/books/agreement/two/?{page.context['two']['above']}")

@@ -20,13 +20,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books():
-    return make_collection("books")
-
-
-@pytest.fixture
-def admin(books):
-    return make_member(books, "charlie", Role.ADMIN)
+def admin():
+    return make_member(make_collection("books"), "charlie", Role.ADMIN)
 
 
 @pytest.fixture
@@ -35,8 +30,9 @@ def charlie(admin):
 
 
 @pytest.fixture
-def pairs(books):
+def pairs(admin):
     """By alice on 1 June, with a comment; by bob on 2 June; flagged by bob on 3 June; labelled by routes; nothing."""
+    books = admin.collection
     alice, bob = make_member(books, "alice"), make_member(books, "bob")
     pairs = [make_pair(books) for _ in range(5)]
     for pair, member, day, comment in ((pairs[0], alice, 1, "Unclear."), (pairs[1], bob, 2, "")):

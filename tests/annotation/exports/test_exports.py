@@ -8,7 +8,6 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 
 from annotation.exports.files import ExportFiles
@@ -22,6 +21,7 @@ from corpus.errors import BadInput
 from corpus.models import Document, ExportRecord
 from corpus.models.aspects import Aspect
 from corpus.rubric import HELPFULNESS, SUFFICIENCY
+from tests.called import call
 from tests.comparing_scene import prefer
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_turn, make_votes
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -66,56 +66,32 @@ def test_qrels_have_four_columns_in_the_order_of_bytes_and_load_in_ir_measures(b
     assert [tuple(row)[:3] for row in loaded] == [("Q2", "b", 1), ("q10", "B", 0), ("q10", "b", 2)]
 
 
-def test_csv_names_the_origin_of_each_label(books, tmp_path):
+def test_csv_names_the_origin_of_each_label_and_guards_an_id_that_looks_like_a_formula(books, tmp_path):
     make_label(pair_of(books, "a,1"), 3, "people")
+    make_label(make_pair(books, make_query(books, external_id="=2+3"), make_document(books, external_id="@x")), 1)
     rows = list(csv.reader(StringIO(export(books, "csv", tmp_path / "out"))))
     assert rows == [
-        ["query_id", "doc_id", "grade", "origin"],
-        ["Q2", "b", "1", "people"],
-        ["q10", "B", "0", "debate+ensemble"],
-        ["q10", "a,1", "3", "people"],
-        ["q10", "b", "2", "adjudicator"],
-    ]
+        ["query_id", "doc_id", "grade", "origin"], ["'=2+3", "'@x", "1", "people"], ["Q2", "b", "1", "people"],
+        ["q10", "B", "0", "debate+ensemble"], ["q10", "a,1", "3", "people"], ["q10", "b", "2", "adjudicator"],
+    ]  # fmt: skip
+    assert export(books, "qrels", tmp_path / "qrels").startswith("=2+3 0 @x 1\n"), "exact in qrels"
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("d17", "d17"),
-        ("-9aX_b", "-9aX_b"),
-        ("+49", "+49"),
-        ("-0.25", "-0.25"),
-        ("=1+1", "'=1+1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("-1+cmd|'/C calc'!A0", "'-1+cmd|'/C calc'!A0"),
-        ('+HYPERLINK("x","y")', '"\'+HYPERLINK(""x"",""y"")"'),
-        ("\t=1", "'\t=1"),
-        ("'=1", "''=1"),
-        ("'tis", "'tis"),
-        ('a "b", c', '"a ""b"", c"'),
-    ],
-)
-def test_no_cell_is_run_as_a_formula_and_plain_ids_stay_exact(text, written):
+CELLS = {
+    "d17": "d17", "-9aX_b": "-9aX_b", "+49": "+49", "-0.25": "-0.25", "=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)",
+    "-1+cmd|'/C calc'!A0": "'-1+cmd|'/C calc'!A0", '+HYPERLINK("x","y")': '"\'+HYPERLINK(""x"",""y"")"',
+    "\t=1": "'\t=1", "'=1": "''=1", "'tis": "'tis", 'a "b", c': '"a ""b"", c"',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CELLS)
+def test_no_cell_is_run_as_a_formula_and_plain_ids_stay_exact(text):
+    written = CELLS[text]
     assert csv_cell(text) == written
     (read,) = next(csv.reader([written]))
     bare = read.lstrip("'")
     guarded = read != bare and (bare[0] in "=@\t\r+-")
     assert (read[1:] if guarded else read) == text
-
-
-def test_an_id_that_looks_like_a_formula_is_exact_in_qrels_and_guarded_in_csv(books, tmp_path):
-    make_label(make_pair(books, make_query(books, external_id="=2+3"), make_document(books, external_id="@x")), 1)
-    assert export(books, "qrels", tmp_path / "qrels").startswith("=2+3 0 @x 1\n")
-    assert export(books, "csv", tmp_path / "csv").splitlines()[1] == "'=2+3,'@x,1,people"
-
-
-def test_labels_can_be_limited_to_some_origins(books, tmp_path):
-    text = export(books, "qrels", tmp_path / "out", origins=["people", "adjudicator"])
-    assert text == "Q2 0 b 1\nq10 0 b 2\n"
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["filters"]["origins"] == ["adjudicator", "people"]
-    with pytest.raises(BadInput, match="no labels"):
-        ExportOptions(format="debates", origins=["people"])
 
 
 def test_pairs_of_an_older_text_stay_out(books, tmp_path):
@@ -169,23 +145,12 @@ def test_debates_hold_every_turn_of_the_newest_debate_and_whether_quotes_were_fo
         make_turn(newer, pair, judges[1], "against", number, 0)
         make_turn(newer, pair, judges[0], "for", number, 1)
     rows = lines(export(books, "debates", tmp_path / "out"))
-    assert [(row["round"], row["side"], row["judge"], row["verdict"]) for row in rows] == [
-        (1, "for", "a", 1),
-        (1, "against", "b", 0),
-        (2, "for", "a", 1),
-        (2, "against", "b", 0),
-    ]
+    turns = [(row["round"], row["side"], row["judge"], row["verdict"]) for row in rows]
+    assert turns == [(n, *one) for n in (1, 2) for one in (("for", "a", 1), ("against", "b", 0))]
     assert rows[0] == {
-        "query_id": "q10",
-        "doc_id": "b",
-        "round": 1,
-        "side": "for",
-        "judge": "a",
-        "verdict": 1,
-        "reason": "Round 1, for.",
-        "quotes": ["A mapping object", "Elsewhere"],
-        "found": [True, False],
-    }
+        "query_id": "q10", "doc_id": "b", "round": 1, "side": "for", "judge": "a", "verdict": 1,
+        "reason": "Round 1, for.", "quotes": ["A mapping object", "Elsewhere"], "found": [True, False],
+    }  # fmt: skip
 
 
 def test_the_manifest_has_counts_coverage_and_hashes_and_no_time_or_host(books, tmp_path):
@@ -196,24 +161,22 @@ def test_the_manifest_has_counts_coverage_and_hashes_and_no_time_or_host(books, 
         "format": "csv",
         "filters": {"origins": None, "texts": "current"},
         "options": {
-            "grades": 3,
-            "grade_names": [],
-            "relevant_from": 1,
-            "rubric": "auto",
-            "instruction": "",
+            "grades": 3, "grade_names": [], "relevant_from": 1, "rubric": "auto", "instruction": "",
             "relevance": {"sufficiency": SUFFICIENCY.text, "helpfulness": HELPFULNESS.text},
         },
         "counts": {
-            "rows": 3,
-            "queries": 2,
-            "grades": {"0": 1, "1": 1, "2": 1},
+            "rows": 3, "queries": 2, "grades": {"0": 1, "1": 1, "2": 1},
             "origins": {"adjudicator": 1, "debate+ensemble": 1, "people": 1},
         },
         "coverage": {"pairs": 4, "labelled": 3, "share": 0.75},
         "files": [{"name": "labels.csv", "rows": 3, "bytes": len(text), "sha256": sha256(text.encode()).hexdigest()}],
         "versions": {"manifest": 1, "format": 1, "guidelines": 0},
-    }
+    }  # fmt: skip
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["labels.csv", "manifest.json"]
+
+    assert export(books, "qrels", tmp_path / "some", origins=["people", "adjudicator"]) == "Q2 0 b 1\nq10 0 b 2\n"
+    manifest = json.loads((tmp_path / "some" / "manifest.json").read_text())
+    assert manifest["filters"]["origins"] == ["adjudicator", "people"]
 
 
 @pytest.mark.parametrize("name", list(FORMATS))
@@ -263,62 +226,41 @@ def test_a_failure_leaves_nothing_and_the_row_says_why(books, tmp_path, monkeypa
 def test_a_judgment_is_used_once_a_snapshot_holds_it(books, tmp_path):
     judgment = make_judgment(pair_of(books, "b"), make_assessor(books, "alice"), 1)
     judgment.refresh_from_db()
-    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+
+    def is_used():
+        return ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+
+    assert not is_used()
     export(books, "debates", tmp_path / "debates")
-    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
     export(make_collection(), "qrels", tmp_path / "of_another")
-    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+    assert not is_used()
     (tmp_path / "taken" / "by_others").mkdir(parents=True)
     snapshot = create_snapshot(books, ExportOptions(format="qrels"), tmp_path / "taken")
-    assert ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)  # it is about to hold it
+    assert is_used(), "it is about to hold it"
     with pytest.raises(BadInput):
         write_snapshot(snapshot)
-    assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+    assert not is_used()
     export(books, "qrels", tmp_path / "qrels")
-    assert ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
+    assert is_used()
 
 
-# The command
+def test_the_command_writes_into_a_new_or_an_empty_folder_and_refuses_others_and_what_it_does_not_know(books, tmp_path):
+    def command(name, *options, collection="books", out):
+        return call("export", collection, "--format", name, "--out", tmp_path / out, *options, "--json")
 
-
-def run(*args):
-    """The JSON document of a command."""
-    out = StringIO()
-    call_command(*args, "--json", stdout=out, stderr=StringIO())
-    return json.loads(out.getvalue())
-
-
-def refused(*args):
-    """The one line of a refusal; nothing stands on standard output."""
-    out, err = StringIO(), StringIO()
-    with pytest.raises(SystemExit) as ended:
-        call_command(*args, stdout=out, stderr=err)
-    assert (ended.value.code, out.getvalue()) == (2, "")
-    assert err.getvalue().count("\n") == 1
-    return err.getvalue()
-
-
-def test_the_command_writes_into_a_new_or_an_empty_folder_and_prints_the_manifest(books, tmp_path):
-    manifest = run("export", "books", "--format", "qrels", "--out", str(tmp_path / "a" / "b"))
-    assert manifest == json.loads((tmp_path / "a" / "b" / "manifest.json").read_text())
+    assert command("qrels", out="a/b").json == json.loads((tmp_path / "a" / "b" / "manifest.json").read_text())
     (tmp_path / "empty").mkdir()
-    run("export", "books", "--format", "csv", "--out", str(tmp_path / "empty"))
-    assert [snapshot.format for snapshot in Snapshot.objects.order_by("id")] == ["qrels", "csv"]
-
-
-def test_the_command_refuses_a_folder_with_something_in_it_and_leaves_it_alone(books, tmp_path):
+    command("csv", out="empty")
     (tmp_path / "notes").write_text("mine")
-    assert "is not empty" in refused("export", "books", "--format", "qrels", "--out", str(tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
-    assert not Snapshot.objects.exists()
-
-
-def test_the_command_refuses_what_it_does_not_know(books, tmp_path):
-    out = ("--out", str(tmp_path / "out"))
-    assert '"films"' in refused("export", "films", "--format", "qrels", *out)
-    assert "--format: " in refused("export", "books", "--format", "xml", *out)
-    assert "no labels" in refused("export", "books", "--format", "debates", "--origins", "people", *out)
-    assert not (tmp_path / "out").exists()
+    for words, refused in (
+        ("is not empty", command("qrels", out=".")),
+        ('"films"', command("qrels", collection="films", out="out")),
+        ("--format: ", command("xml", out="out")),
+        ("no labels", command("debates", "--origins", "people", out="out")),
+    ):
+        assert (refused.code, refused.out) == (2, "") and words in refused.err and refused.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "empty", "notes"]
+    assert [snapshot.format for snapshot in Snapshot.objects.order_by("id")] == ["qrels", "csv"]
 
 
 @pytest.mark.django_db(transaction=True)

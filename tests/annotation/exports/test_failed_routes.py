@@ -99,35 +99,32 @@ def test_the_page_warns_in_the_overviews_words_and_offers_to_leave_them_out(char
     assert flat(charlie.get("/c/books/exports/").text).count("30 pairs of routes") == 2, "the offer, and the export"
 
 
-@pytest.mark.parametrize("name", ["csv", "judgments", "prism", "parquet"])
-def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie, var, name):
-    given = {"format": name, "leave_out_failed": "on", "origins": ["people", "debate+ensemble"], **SET}
-    answer = charlie.post("/c/books/exports/preview/", given)
-    assert answer.status_code == 200
-    page = flat(answer.text)
-    part = page[page.index('id="preview"') :]
-    if name == "csv":
-        assert '<th scope="row">1 relevant</th>' in part and "query_id,doc_id,grade,origin" in part
-        assert "30 pairs of routes" in part
-    if name in ("prism", "parquet"):
-        assert '<th scope="row">train</th>' in part and "<pre" in part
-    assert re.search(r'name="leave_out_failed"[^>]*checked', page) and f'value="{name}" checked' in page
-    assert not Snapshot.objects.exists() and not ExportRecord.objects.exists()
-    assert not list(var.rglob("*.jsonl")), "it leaves nothing behind"
-
-
-def test_htmx_gets_the_preview_alone_and_a_refusal_says_why(charlie):
-    def ask(**values: str) -> tuple[int, str]:
+def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie, var):
+    def preview(**values):
         answer = charlie.post("/c/books/exports/preview/", {**SET, **values}, headers={"HX-Request": "true"})
         return answer.status_code, flat(answer.text)
 
-    status, part = ask(format="qrels")
-    assert status == 200 and part.startswith('<section id="preview"') and "<html" not in part
-    assert ask(format="nonsense") == (422, ask(format="nonsense")[1])
-    status, part = ask(format="prism", teacher="scores")
-    assert status == 422 and "no teacher score" in part
-    status, part = ask(format="prism", split="7")
-    assert status == 422 and "Share of queries" in part
+    options = {"leave_out_failed": "on", "origins": ["people", "debate+ensemble"]}
+    for name, words in (
+        ("csv", ('<th scope="row">1 relevant</th>', "query_id,doc_id,grade,origin", "30 pairs of routes")),
+        ("judgments", ()),
+        ("prism", ('<th scope="row">train</th>', "<pre")),
+        ("parquet", ('<th scope="row">train</th>', "<pre")),
+    ):
+        status, part = preview(format=name, **options)
+        assert status == 200 and part.startswith('<section id="preview"') and "<html" not in part
+        assert [word for word in words if word not in part] == [], name
+    page = flat(charlie.post("/c/books/exports/preview/", {"format": "parquet", **options, **SET}).text)
+    assert re.search(r'name="leave_out_failed"[^>]*checked', page) and 'value="parquet" checked' in page
+    assert not Snapshot.objects.exists() and not ExportRecord.objects.exists()
+    assert not list(var.rglob("*.jsonl")), "it leaves nothing behind"
+    for values, word in (
+        ({"format": "nonsense"}, ""),
+        ({"format": "prism", "teacher": "scores"}, "no teacher score"),
+        ({"format": "prism", "split": "7"}, "Share of queries"),
+    ):
+        status, part = preview(**values)
+        assert status == 422 and word in part
 
 
 def test_exports_and_training_lead_to_each_other(charlie):

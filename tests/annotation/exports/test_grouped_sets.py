@@ -1,23 +1,15 @@
 """Sets with a line for each query, and MTEB's folder: exact fields, and what their libraries load."""
 
-import json
-
 import pytest
 
-from corpus.errors import BadInput
-from corpus.models import Document, Label, Pair
+from corpus.models import Document, Label
 from tests.evidence import make_label
 from tests.factories import make_document, make_pair
-from tests.judged_books import export, lines, make_books, write_targets
+from tests.judged_books import export, lines, write_targets
 
 pytestmark = pytest.mark.django_db
 QUERY = "What is thing 0 number0?"
 GROUPED = ("rtriever", "flagembedding", "ms-swift", "ms-swift-embedding", "tevatron")
-
-
-@pytest.fixture
-def books():
-    return make_books()
 
 
 def text_of(place):
@@ -48,13 +40,20 @@ def test_rtriever_has_each_query_with_its_positives_and_its_marked_negatives(boo
     assert (manifest["format"], manifest["counts"]["rows"], manifest["counts"]["pairs"]) == ("rtriever", 10, 30)
 
 
-def test_flagembedding_has_the_teachers_scores_where_one_is_asked_for(books, tmp_path):
+def test_flagembedding_has_the_teachers_scores_where_one_is_asked_for_and_tevatron_title_and_text_apart(
+    books, tmp_path
+):
     export(books, "flagembedding", tmp_path / "labels", split=1)
     plain = {"query": QUERY, "pos": [text_of(0)], "neg": [text_of(1), text_of(2)]}
     assert first_line(tmp_path / "labels") == plain | {"prompt": "Holds the answer."}
     export(books, "flagembedding", tmp_path / "votes", split=1, teacher="votes")
     line = first_line(tmp_path / "votes")
     assert (line["pos_scores"], line["neg_scores"]) == ([0.8], [0.2, 0.2])
+    export(books, "tevatron", tmp_path / "tevatron", split=1)
+    line = first_line(tmp_path / "tevatron")
+    assert list(line) == ["query_id", "query", "positive_passages", "negative_passages"]
+    assert line["positive_passages"] == [{"docid": "d0-0", "title": "Title 0", "text": text_of(0).split("\n")[1]}]
+    assert [passage["docid"] for passage in line["negative_passages"]] == ["d0-1", "d0-2"]
 
 
 @pytest.mark.parametrize(("name", "role"), [("ms-swift", "assistant"), ("ms-swift-embedding", "user")])
@@ -67,76 +66,47 @@ def test_ms_swift_has_messages_with_a_list_of_turns_for_each_document(books, tmp
     }
 
 
-def test_tevatron_has_passages_with_title_and_text_apart(books, tmp_path):
-    export(books, "tevatron", tmp_path / "out", split=1)
-    line = first_line(tmp_path / "out")
-    assert list(line) == ["query_id", "query", "positive_passages", "negative_passages"]
-    assert line["positive_passages"] == [{"docid": "d0-0", "title": "Title 0", "text": text_of(0).split("\n")[1]}]
-    assert [passage["docid"] for passage in line["negative_passages"]] == ["d0-1", "d0-2"]
-
-
 @pytest.mark.parametrize("name", [*GROUPED, "prism", "trl"])
-def test_every_line_loads_with_one_type_a_column(books, tmp_path, name):
-    import datasets
-
-    datasets.disable_progress_bars()
-    teacher = "votes" if name in ("flagembedding", "prism") else "labels"
+def test_every_line_loads_with_one_type_a_column(books, tmp_path, load, name):
     write_targets(books)
-    export(books, name, tmp_path / "out", teacher=teacher)
-    files = {split: str(tmp_path / "out" / f"{split}.jsonl") for split in ("train", "dev")}
-    found = datasets.load_dataset("json", data_files=files, cache_dir=str(tmp_path / "cache"))
+    export(books, name, tmp_path / "out", teacher="votes" if name in ("flagembedding", "prism") else "labels")
+    found = load(folder=tmp_path / "out")
     assert found["train"].features == found["dev"].features
     assert (len(found["train"]), len(found["dev"])) == ((9, 1) if name in GROUPED else (27, 3))
 
 
-def test_a_query_that_lacks_a_side_makes_no_line_and_is_counted(books, tmp_path):
-    Label.objects.filter(pair__query__external_id="q3").update(grade=0)
-    Label.objects.filter(pair__query__external_id="q4").update(grade=2)
-    counts = export(books, "rtriever", tmp_path / "out", split=1)["counts"]
-    assert (counts["rows"], counts["pairs"]) == (8, 24)
-    assert list(counts["left_out"].values()) == [6] and "too few relevant" in str(counts["left_out"])
-
-
-def test_a_negative_with_the_text_of_a_positive_is_left_out_and_counted(books, tmp_path):
+def test_queries_without_a_side_and_negatives_with_the_text_of_a_positive_are_left_out_and_counted(books, tmp_path):
     original = Document.objects.get(external_id="d0-0")
     copy = make_document(books, original.text, title=original.title, external_id="copy")
-    pair = make_pair(books, books.query_set.get(external_id="q0"), copy)
-    make_label(pair, 0)
+    make_label(make_pair(books, books.query_set.get(external_id="q0"), copy), 0)
     counts = export(books, "rtriever", tmp_path / "out", split=1, near_duplicates=0)["counts"]
     assert list(counts["left_out"].values()) == [1] and "same text" in str(counts["left_out"])
     line = first_line(tmp_path / "out")
     assert not {one["text"] for one in line["positives"]} & {one["text"] for one in line["negatives"]}
+    copy.pair_set.get().labels.all().delete()
+    for query, grade in (("q3", 0), ("q4", 2)):
+        Label.objects.filter(pair__query__external_id=query).update(grade=grade)
+    counts = export(books, "rtriever", tmp_path / "sides", split=1)["counts"]
+    assert (counts["rows"], counts["pairs"]) == (8, 24)
+    assert list(counts["left_out"].values()) == [6] and "too few relevant" in str(counts["left_out"])
 
 
-def test_a_set_without_any_negative_is_refused_with_the_reason(books, tmp_path):
-    Label.objects.filter(pair__in=Pair.objects.filter(collection=books)).update(grade=2)
-    with pytest.raises(BadInput, match=r"\(30 pairs left out: .*too few"):
-        export(books, "tevatron", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_mteb_loads_as_the_three_configurations_that_its_loader_asks_for(books, tmp_path):
+def test_mteb_loads_as_the_three_configurations_that_its_loader_asks_for(books, tmp_path, load):
     """As mteb's own loader: the configurations by name, a split where there is one, else the only one, then a cast."""
     import datasets
 
-    datasets.disable_progress_bars()
-    export(books, "mteb", tmp_path / "out")
-    folder, cache = str(tmp_path / "out"), str(tmp_path / "cache")
-    assert set(datasets.get_dataset_config_names(folder)) == {"corpus", "queries", "qrels"}
-    assert datasets.get_dataset_split_names(folder, "corpus") == ["corpus"]
-    assert datasets.get_dataset_split_names(folder, "queries") == ["queries"]
-    assert set(datasets.get_dataset_split_names(folder, "qrels")) == {"train", "dev"}
-    corpus = datasets.load_dataset(folder, "corpus", split="corpus", cache_dir=cache)
-    queries = datasets.load_dataset(folder, "queries", split="queries", cache_dir=cache)
-    qrels = datasets.load_dataset(folder, "qrels", split="dev", cache_dir=cache)
+    manifest = export(books, "mteb", tmp_path / "out")
+    folder = str(tmp_path / "out")
+    assert manifest["documents"] == 30
+    splits = {
+        name: datasets.get_dataset_split_names(folder, name) for name in datasets.get_dataset_config_names(folder)
+    }
+    assert splits == {"corpus": ["corpus"], "queries": ["queries"], "qrels": ["train", "dev"]}
+    corpus, queries, qrels = (load(folder, name, split=splits[name][-1]) for name in ("corpus", "queries", "qrels"))
     assert (corpus.column_names, len(corpus)) == (["_id", "title", "text"], 30)
     assert (queries.column_names, len(queries)) == (["_id", "text"], 10)
-    text = datasets.Value("string")
-    qrels = qrels.cast(
-        datasets.Features({"query-id": text, "corpus-id": text, "score": datasets.Value("int32")})
-    ).to_list()
-    assert sorted(row["score"] for row in qrels) == [0, 0, 2]
-    assert {row["query-id"] for row in qrels} <= set(queries["_id"])
-    assert {row["corpus-id"] for row in qrels} <= set(corpus["_id"])
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["documents"] == 30
+    text, whole = datasets.Value("string"), datasets.Value("int32")
+    rows = qrels.cast(datasets.Features({"query-id": text, "corpus-id": text, "score": whole})).to_list()
+    assert sorted(row["score"] for row in rows) == [0, 0, 2]
+    assert {row["query-id"] for row in rows} <= set(queries["_id"])
+    assert {row["corpus-id"] for row in rows} <= set(corpus["_id"])

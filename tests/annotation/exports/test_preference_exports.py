@@ -3,7 +3,6 @@
 import pytest
 
 from actions.errors import BadOption
-from annotation.exports.options import ExportOptions
 from annotation.models import Membership
 from annotation.models.comparisons import Comparison, ComparisonSet
 from corpus.errors import BadInput
@@ -53,27 +52,30 @@ def test_a_line_has_trls_columns_with_ids_and_votes(books, drawn, people, tmp_pa
             "chosen": chosen.text,
             "rejected": rejected.text,
             "query_id": "q0",
-            "chosen_id": chosen.external_id,
-            "rejected_id": rejected.external_id,
-            "chosen_votes": 2,
-            "rejected_votes": 1,
-            "equal_votes": 0,
-            "both_bad_votes": 0,
+            "chosen_id": chosen.external_id, "rejected_id": rejected.external_id,
+            "chosen_votes": 2, "rejected_votes": 1, "equal_votes": 0, "both_bad_votes": 0,
         }
-    ]
+    ]  # fmt: skip
     assert (manifest["format"], manifest["counts"]["rows"], manifest["counts"]["queries"]) == ("preferences", 1, 1)
+    assert not ExportRecord.objects.exists(), "they lock no judgment"
 
 
-def test_ties_and_both_bad_are_left_out_and_counted(books, drawn, people, tmp_path):
-    vote(drawn, 0, people, "first")
+def test_ties_both_bad_and_texts_with_a_newer_version_are_left_out_and_counted(books, drawn, people, tmp_path):
     vote(drawn, 1, people, "equal", "equal")
     vote(drawn, 2, people, "both_bad")
     vote(drawn, 3, people, "first", "second")
-    manifest = export(books, "preferences", tmp_path / "out", split=1)
-    assert manifest["comparisons"] == {
-        "answers_of": "resolved", "compared": 4, "preferred": 1, "equal": 1, "both_bad": 1, "no_majority": 1,
-    }  # fmt: skip
+    with pytest.raises(BadInput, match="most votes prefer"):
+        export(books, "preferences", tmp_path / "none", split=1)
+    assert not (tmp_path / "none").exists()
+    older = vote(drawn, 0, people, "first")
+    counts = {"answers_of": "resolved", "compared": 4, "preferred": 1, "equal": 1, "both_bad": 1, "no_majority": 1}
+    assert export(books, "preferences", tmp_path / "out", split=1)["comparisons"] == counts
     assert len(lines(tmp_path / "out" / "train.jsonl")) == 1
+    vote(drawn, 4, people, "first")
+    Document.objects.filter(pk=older.first.document_id).update(is_current=False)
+    manifest = export(books, "preferences", tmp_path / "newer", split=1)
+    assert [line["query_id"] for line in lines(tmp_path / "newer" / "train.jsonl")] == ["q4"]
+    assert manifest["counts"]["left_out"] == {"a text of it has a newer version": 1}
 
 
 def test_people_or_judges_alone_can_be_taken(books, drawn, people, tmp_path):
@@ -99,28 +101,6 @@ def test_queries_are_split_as_in_any_training_set(books, drawn, people, tmp_path
     assert manifest["counts"]["splits"]["dev"]["rows"] == 3
 
 
-def test_a_text_with_a_newer_version_is_left_out(books, drawn, people, tmp_path):
-    row = vote(drawn, 0, people, "first")
-    vote(drawn, 1, people, "first")
-    Document.objects.filter(pk=row.first.document_id).update(is_current=False)
-    manifest = export(books, "preferences", tmp_path / "out", split=1)
-    assert [line["query_id"] for line in lines(tmp_path / "out" / "train.jsonl")] == ["q1"]
-    assert manifest["counts"]["left_out"] == {"a text of it has a newer version": 1}
-
-
-def test_without_a_preferred_document_there_is_no_set(books, drawn, people, tmp_path):
-    vote(drawn, 0, people, "equal")
-    with pytest.raises(BadInput, match="most votes prefer"):
-        export(books, "preferences", tmp_path / "out", split=1)
-    assert not (tmp_path / "out").exists()
-
-
-def test_preferences_lock_no_judgment(books, drawn, people, tmp_path):
-    vote(drawn, 0, people, "first")
-    export(books, "preferences", tmp_path / "out", split=1)
-    assert not ExportRecord.objects.exists()
-
-
 def test_grades_come_from_strengths_and_labels_stay(books, drawn, people, tmp_path):
     row = vote(drawn, 0, people, "first", "first", "first")
     before = list(Label.objects.order_by("pk").values_list("grade", "updated_at"))
@@ -139,48 +119,19 @@ def test_without_thresholds_grades_have_equally_many_documents(books, drawn, peo
     manifest = export(books, "preference-grades", tmp_path / "out")
     assert manifest["counts"]["grades"] == {"0": 1, "1": 1, "2": 1, "3": 1}
     assert manifest["grades_from"]["binned_by"] == "quantiles"
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"format": "preferences", "negatives": 3}, "negatives"),
-        ({"format": "preferences", "balance": True}, "balance"),
-        ({"format": "preferences", "aggregate": "majority"}, "aggregate"),
-        ({"format": "preferences", "thresholds": (1,)}, "thresholds"),
-        ({"format": "preference-grades", "split": 0.5}, "split"),
-        ({"format": "preference-grades", "thresholds": (2, 1)}, "thresholds"),
-        ({"format": "qrels", "thresholds": (1,)}, "thresholds"),
-    ],
-)
-def test_what_does_not_go_with_comparisons_names_its_option(options, name):
-    with pytest.raises(BadOption) as refusal:
-        ExportOptions.read(options)
-    assert refusal.value.problems[0][0] == name
-
-
-def test_thresholds_are_one_for_each_grade(books, drawn, people, tmp_path):
-    vote(drawn, 0, people, "first")
     with pytest.raises(BadOption, match="from 1 to 3"):
-        export(books, "preference-grades", tmp_path / "out", thresholds=(0,))
+        export(books, "preference-grades", tmp_path / "no", thresholds=(0,))
 
 
 def test_the_page_makes_both_without_a_label(books, drawn, people):
     vote(drawn, 0, people, "first")
     Label.objects.all().delete()
-    admin = client_of(Membership.objects.get(assessor=people[0]))
     Membership.objects.filter(assessor=people[0]).update(role=3)
-    for format_name in ("preferences", "preference-grades"):
-        page = admin.get(f"/c/books/exports/?format={format_name}").content.decode()
-        assert f'value="{format_name}" checked' in " ".join(page.split())
-        form = {
-            "format": format_name,
-            "teacher": "labels",
-            "split": 1,
-            "seed": 0,
-            "labels": "resolved",
-            "shape": "pair",
-        }
-        form |= {"preset": "paper", "ranks": "11-100", "balance_entropy": "filled"}
-        response = admin.post("/c/books/exports/preview/", form, headers={"HX-Request": "true"})
+    admin = client_of(Membership.objects.get(assessor=people[0]))
+    form = {"teacher": "labels", "split": 1, "seed": 0, "labels": "resolved", "shape": "pair", "preset": "paper",
+            "ranks": "11-100", "balance_entropy": "filled"}  # fmt: skip
+    for name in ("preferences", "preference-grades"):
+        page = admin.get(f"/c/books/exports/?format={name}").content.decode()
+        assert f'value="{name}" checked' in " ".join(page.split())
+        response = admin.post("/c/books/exports/preview/", form | {"format": name}, headers={"HX-Request": "true"})
         assert response.status_code == 200, response.content.decode()

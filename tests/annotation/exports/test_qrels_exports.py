@@ -48,6 +48,11 @@ def test_a_filled_version_is_a_beir_folder_with_all_queries_in_test(books, tmp_p
     assert manifest["qrels"]["sha256"] == Qrels.objects.get(number=2).content_hash
     assert manifest["options"]["split"] is None and manifest["counts"]["origins"] == {"ensemble": 9}
 
+    Query.objects.filter(collection=books, external_id="q2").update(is_current=False)
+    manifest = export(books, "beir", tmp_path / "newer", qrels=2)
+    assert manifest["counts"]["pairs"] == 6
+    assert list(manifest["counts"]["left_out"].values()) == [3] and "newer version" in str(manifest["counts"])
+
 
 def test_mteb_has_the_grades_of_the_version_and_not_those_of_now(books, tmp_path):
     Label.objects.filter(pair__collection=books).update(grade=0)
@@ -69,13 +74,6 @@ def test_a_version_with_pairs_that_are_no_candidates_is_exported_whole(books, tm
     assert held.split == "test" and held.grades == [None] and len(held.pairs) == 1
 
 
-def test_texts_of_older_versions_are_left_out_and_counted(books, tmp_path):
-    Query.objects.filter(collection=books, external_id="q2").update(is_current=False)
-    manifest = export(books, "beir", tmp_path / "out", qrels=2)
-    assert manifest["counts"]["pairs"] == 6
-    assert list(manifest["counts"]["left_out"].values()) == [3] and "newer version" in str(manifest["counts"])
-
-
 def test_the_pages_lead_from_a_version_to_its_export(books, client, settings, tmp_path):
     settings.VAR = tmp_path
     client.force_login(make_member(books, "alice", Role.ADMIN).user)
@@ -84,15 +82,8 @@ def test_the_pages_lead_from_a_version_to_its_export(books, client, settings, tm
     assert address in page
     form = client.get(address.replace("&amp;", "&")).content.decode()
     assert '<option value="2" selected>version 2, 9 judged pairs (pool of two runs)</option>' in form
-    values = {
-        "format": "mteb",
-        "split": "0.9",
-        "seed": "0",
-        "near_duplicates": "0.8",
-        "labels": "resolved",
-        "teacher": "labels",
-    }
-    values |= {"preset": "paper", "shape": "pair", "qrels": "2"}
+    values = {"format": "mteb", "split": "0.9", "seed": "0", "near_duplicates": "0.8", "labels": "resolved",
+              "teacher": "labels", "preset": "paper", "shape": "pair", "qrels": "2"}  # fmt: skip
     assert client.post(reverse("make_export", args=["books"]), values).status_code == 302
     assert Snapshot.objects.get().manifest["counts"]["splits"]["test"]["pairs"] == 9
     assert "version 2 (pool" in " ".join(client.get(reverse("exports", args=["books"])).content.decode().split())

@@ -1,11 +1,8 @@
 """Fixed splits: kept lists of queries, splits that queries carry, and that neither leaks into a training set."""
 
-import json
 from collections import Counter
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +15,9 @@ from annotation.models.snapshots import QuerySplit, Snapshot
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.models import Document, ExportedLabels, Query
+from tests.called import call
 from tests.factories import make_member
-from tests.judged_books import export, lines, make_books
+from tests.judged_books import export, lines
 from tests.reading import flat
 
 
@@ -78,11 +76,6 @@ def test_named_dev_and_test_stay_whole_and_nothing_like_them_is_trained_on(place
 
 
 @pytest.fixture
-def books(db):
-    return make_books()
-
-
-@pytest.fixture
 def alice(client, books, settings, tmp_path):
     settings.VAR = tmp_path / "var"
     client.force_login(make_member(books, "alice", Role.ADMIN).user)
@@ -110,11 +103,15 @@ def test_queries_of_a_kept_list_enter_no_set_unless_it_is_named(books, tmp_path)
     assert export(books, "prism", tmp_path / "three", teacher="votes")["held_out"][0]["sha256"] != told["sha256"]
 
 
-def test_the_labels_of_a_test_split_are_held_as_such(books, tmp_path):
+def test_the_labels_of_a_test_split_are_held_as_such_and_no_quota_takes_from_it(books, tmp_path):
     keep(books)
     export(books, "beir", tmp_path / "out", named_splits={"test": "fixed"})
     assert set(ExportedLabels.objects.values_list("split", flat=True)) == {"train", "dev", "test"}
     assert (tmp_path / "out" / "qrels" / "test.tsv").read_text().count("\n") == 7
+    manifest = export(books, "prism", tmp_path / "few", teacher="votes", named_splits={"test": "fixed"}, quota=4)
+    assert manifest["counts"]["queries"] == 6
+    delete_collection(books)
+    assert not QuerySplit.objects.exists() and not Document.objects.exists(), "a list goes with its collection"
 
 
 def test_queries_may_carry_their_split(books, tmp_path):
@@ -137,22 +134,14 @@ def test_a_query_whose_text_is_updated_stays_on_its_list(books, tmp_path):
     assert manifest["named_splits"][0]["queries"] == 2
 
 
-def test_names_that_do_not_exist_or_overlap_are_refused(books, tmp_path):
-    keep(books)
-    keep(books, "other", ["q1", "q2"])
-    for named, words in (
-        ({"test": "none"}, r"No kept list .* is named none \(for test\). There are: fixed, other"),
-        ({"test": "fixed", "dev": "other"}, "Query q1 is in two of the named splits"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
-
-
-def test_a_split_without_a_labelled_query_is_named_in_the_refusal(books, tmp_path):
+def test_names_that_do_not_exist_overlap_or_have_no_labelled_query_are_refused(books, tmp_path):
     Query.objects.create(collection=books, external_id="new", text="Who?", content_hash="new")
-    keep(books, "nobody", ["new"])
+    for name, ids in (("fixed", ["q0", "q1"]), ("other", ["q1", "q2"]), ("nobody", ["new"])):
+        keep(books, name, ids)
     Query.objects.filter(collection=books).exclude(external_id="new").update(metadata={"split": "everything"})
     for named, words in (
+        ({"test": "none"}, r"No kept list .* is named none \(for test\). There are: "),
+        ({"test": "fixed", "dev": "other"}, "Query q1 is in two of the named splits"),
         ({"dev": "nobody"}, "Dev would be empty.*: no query named nobody has a label, or allow an incomplete set"),
         ({"train": "nobody"}, "Nothing is left to train on: no query named nobody has a label"),
         ({"test": "everything"}, "Nothing is left to train on: every query with a label is one of dev or test"),
@@ -161,43 +150,26 @@ def test_a_split_without_a_labelled_query_is_named_in_the_refusal(books, tmp_pat
             export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
 
 
-def test_a_quota_never_takes_from_a_named_split(books, tmp_path):
-    keep(books)
-    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits={"test": "fixed"}, quota=4)
-    assert manifest["counts"]["queries"] == 6
+def test_the_commands_keep_a_list_and_export_by_its_name(books, tmp_path):
+    def splits(*options):
+        return call("query_splits", "books", *options)
 
-
-def command(capsys, *arguments):
-    """Exit code and both outputs of a command."""
-    out, err = StringIO(), StringIO()
-    try:
-        call_command(*arguments, stdout=out, stderr=err)
-    except SystemExit as stop:
-        return stop.code, out.getvalue(), err.getvalue()
-    return 0, out.getvalue(), err.getvalue()
-
-
-def test_the_commands_keep_a_list_and_export_by_its_name(books, tmp_path, capsys):
     ids = tmp_path / "ids.txt"
     ids.write_text("q3\nq4\n\nq3\n")
-    code, out, _ = command(capsys, "query_splits", "books", "--keep", "fixed", "--file", str(ids), "--json")
-    assert code == 0 and json.loads(out)["lists"] == [{"name": "fixed", "queries": 2}]
-    options = ("--format", "prism", "--teacher", "labels", "--split", "0.8", "--split", "test=fixed", "--json")
-    code, out, _ = command(capsys, "export", "books", *options, "--out", str(tmp_path / "out"))
-    manifest = json.loads(out)
-    assert code == 0 and manifest["options"]["split"] == 0.8 and manifest["options"]["named_splits"] == ["test=fixed"]
+    made = splits("--keep", "fixed", "--file", ids, "--json")
+    assert made.code == 0 and made.json["lists"] == [{"name": "fixed", "queries": 2}]
+    options = ("--format", "prism", "--teacher", "labels", "--split", "0.8", "--split", "test=fixed", "--seed", "7")
+    manifest = call("export", "books", *options, "--json", "--out", tmp_path / "out").json
+    taken = manifest["options"]
+    assert (taken["split"], taken["named_splits"], taken["seed"]) == (0.8, ["test=fixed"], 7)
     assert [file["name"] for file in manifest["files"]] == ["train.jsonl", "dev.jsonl", "test.jsonl"]
     ids.write_text("q3\nnobody\n")
-    code, out, err = command(capsys, "query_splits", "books", "--keep", "fixed", "--file", str(ids))
-    assert (code, out) == (2, "") and "1 of 2 ids" in err and "nobody" in err
+    refused = splits("--keep", "fixed", "--file", ids)
+    assert (refused.code, refused.out) == (2, "") and "1 of 2 ids" in refused.err and "nobody" in refused.err
     assert QuerySplit.objects.get().query_ids == ["q3", "q4"]
-    assert command(capsys, "query_splits", "books", "--keep", "a b", "--file", str(ids))[0] == 2
-    assert command(capsys, "query_splits", "books", "--keep", "fixed")[0] == 2
-    assert command(capsys, "query_splits", "books", "--delete", "none")[0] == 2
-    assert command(capsys, "query_splits", "books", "--delete", "fixed")[0] == 0 and not list_splits(books)
-    assert list(
-        AuditEntry.objects.filter(act__startswith="export.split").order_by("id").values_list("act", flat=True)
-    ) == ["export.split-kept", "export.split-deleted"]
+    for wrong in (("--keep", "a b", "--file", ids), ("--keep", "fixed"), ("--delete", "none")):
+        assert splits(*wrong).code == 2
+    assert splits("--delete", "fixed").code == 0 and not list_splits(books)
 
 
 def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):
@@ -219,9 +191,3 @@ def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):
     acts = AuditEntry.objects.filter(act__startswith="export.split").order_by("pk")
     told = [(one.act, one.person.username, one.details["split"]) for one in acts]
     assert told == [("export.split-kept", "alice", "fixed"), ("export.split-deleted", "alice", "fixed")]
-
-
-def test_a_list_goes_with_its_collection(books):
-    keep(books)
-    delete_collection(books)
-    assert not QuerySplit.objects.exists() and not Document.objects.exists()

@@ -32,19 +32,28 @@ def query(name, *rows, key=1):
 # Splits
 
 
-def test_queries_are_split_in_the_order_of_sha256_of_seed_and_id():
-    queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(20)]
+def plain(number, **values):
+    return SetQuery("books", f"q{number}", number, [row(f"d{number}", key=number)], **values)
+
+
+def halve(queries, share=0.5, seed=0, groups=None, documents=None, **options):
+    """The sides of a split, and how many were left out."""
+    left = Counter()
+    sides = split_queries(
+        queries, share, seed, groups=groups or {}, documents=documents or {}, left_out=left, **options
+    )
+    return sides, left
+
+
+def test_queries_are_split_in_the_order_of_sha256_of_seed_and_id_and_a_small_set_has_one_on_each_side():
+    queries = [plain(n) for n in range(20)]
     order = sorted(queries, key=lambda q: sha256(f"7\0{q.id}".encode()).digest())
-    sides = split_queries(queries, 0.8, 7, groups={}, documents={}, left_out=Counter())
+    sides, _left = halve(queries, 0.8, 7)
     assert [q.id for q in sides["train"]] == [q.id for q in queries if q in order[:16]]
     assert [q.id for q in sides["dev"]] == [q.id for q in queries if q in order[16:]]
-    assert split_queries(queries, 1, 7, groups={}, documents={}, left_out=Counter()) == {"train": queries}
-
-
-def test_a_small_set_has_a_query_on_each_side():
-    queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(3)]
+    assert halve(queries, 1, 7)[0] == {"train": queries}
     for share in (0.01, 0.99):
-        sides = split_queries(queries, share, 0, groups={}, documents={}, left_out=Counter())
+        sides, _left = halve(queries[:3], share)
         assert sides["train"] and sides["dev"]
 
 
@@ -52,10 +61,7 @@ def test_a_document_of_dev_is_taken_out_of_train():
     queries = [
         query(f"q{n}", row("shared", document=1, key=n), row(f"own{n}", document=9 + n), key=n) for n in range(5)
     ]
-    left = Counter()
-    sides = split_queries(
-        queries, 0.6, 0, groups={}, documents={1: 0, **{9 + n: n + 1 for n in range(5)}}, left_out=left
-    )
+    sides, left = halve(queries, 0.6, documents={1: 0, **{9 + n: n + 1 for n in range(5)}})
     assert all(len(q.rows) == 1 for q in sides["train"])
     assert all(len(q.rows) == 2 for q in sides["dev"])
     assert sum(left.values()) == 3
@@ -69,24 +75,20 @@ def jaccard(a, b):
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
-@given(st.lists(words_of, max_size=14), st.sampled_from([0.4, 0.5, 0.8, 1.0]))
-def test_texts_of_different_groups_are_never_similar(texts, least):
-    groups = near.groups_of({key: " ".join(words) for key, words in enumerate(texts)}, least, 1)
-    for a, b in combinations(range(len(texts)), 2):
-        if jaccard(set(texts[a]), set(texts[b])) >= least:
-            assert groups[a] == groups[b]
-
-
-@given(st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=7), min_size=1, max_size=10), st.integers(2, 3))
-def test_shingles_are_runs_of_words_and_a_short_text_is_one(texts, size):
+@given(
+    st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=7), min_size=1, max_size=10),
+    st.integers(1, 3),
+    st.sampled_from([0.4, 0.5, 0.8, 1.0]),
+)
+def test_texts_are_grouped_by_runs_of_words_and_a_short_text_is_one(texts, size, least):
     def shingles(text):
         runs = [tuple(text[at : at + size]) for at in range(len(text) - size + 1)]
         return set(runs or [tuple(text)])
 
-    groups = near.groups_of({key: " ".join(text) for key, text in enumerate(texts)}, 0.5, size)
+    groups = near.groups_of({key: " ".join(text) for key, text in enumerate(texts)}, least, size)
     similar = {key: {key} for key in range(len(texts))}
     for a, b in combinations(similar, 2):
-        if jaccard(shingles(texts[a]), shingles(texts[b])) >= 0.5:
+        if jaccard(shingles(texts[a]), shingles(texts[b])) >= least:
             joined = similar[a] | similar[b]
             for key in joined:
                 similar[key] = joined
@@ -131,22 +133,15 @@ def test_a_sample_of_shingles_finds_copies_too():
     assert groups[1] == groups[2] != groups[3]
     assert groups[4] == groups[5] != groups[1]
 
-
-def test_one_word_changed_in_a_short_passage_makes_a_near_duplicate():
     passage = [f"word{n}" for n in range(20)]
     changed = [*passage[:9], "another", *passage[10:]]
     texts = {1: " ".join(passage), 2: " ".join(changed), 3: " ".join(reversed(passage))}
     groups = near.groups_of(texts, 0.8, near.DOCUMENT_WORDS)
-    assert groups[1] == groups[2] != groups[3]
+    assert groups[1] == groups[2] != groups[3], "one word changed in a short passage makes a near-duplicate"
 
 
-def plain(number, **values):
-    return SetQuery("books", f"q{number}", number, [row(f"d{number}", key=number)], **values)
-
-
-def divide(queries, groups=None, **options):
-    left = Counter()
-    sides = split_queries(queries, 0.5, 0, groups=groups or {}, documents={}, left_out=left, **options)
+def divide(queries, **options):
+    sides, left = halve(queries, **options)
     return {side: {one.id for one in found} for side, found in sides.items()}, left
 
 
@@ -202,8 +197,6 @@ def test_negatives_are_limited_by_the_positives_of_their_query_and_hard_ones_com
     assert kept == sorted(kept)
     assert chosen([row("n1"), row("n2")], negatives=3)[0] == []
 
-
-def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
     rows = [*(row(f"p{n}", True) for n in range(4)), row("n")]
     kept, _ = chosen(rows, documents=3)
     assert len(kept) == 3 and "n" in kept
@@ -225,6 +218,13 @@ def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
         ({"qrels": 1}, "qrels"),
         ({"format": "beir", "qrels": 1, "negatives": 1}, "negatives"),
         ({"format": "beir", "qrels": 1, "split": 0.9}, "split"),
+        ({"format": "preferences", "negatives": 3}, "negatives"),
+        ({"format": "preferences", "balance": True}, "balance"),
+        ({"format": "preferences", "aggregate": "majority"}, "aggregate"),
+        ({"format": "preferences", "thresholds": (1,)}, "thresholds"),
+        ({"format": "preference-grades", "split": 0.5}, "split"),
+        ({"format": "preference-grades", "thresholds": (2, 1)}, "thresholds"),
+        ({"format": "qrels", "thresholds": (1,)}, "thresholds"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_by_name(options, named):

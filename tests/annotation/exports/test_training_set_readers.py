@@ -1,34 +1,19 @@
 """Training sets load in the libraries that people train and measure with, and the same options give the same bytes."""
 
 import json
+from hashlib import sha256
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
 
+from annotation.exports.formats import SETS
 from tests.evidence import make_label
 from tests.factories import make_pair
-from tests.judged_books import export, lines, make_books, write_targets
+from tests.judged_books import export, lines, write_targets
 from tests.stages import first_slow
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def books():
-    return make_books()
-
-
-def load(tmp_path, *args, **options):
-    """A data set by the real library, from local files alone."""
-    import datasets
-
-    datasets.disable_progress_bars()
-    return datasets.load_dataset(*args, **options, cache_dir=str(tmp_path / "cache"))
-
-
-def json_files(folder):
-    return {split: str(folder / f"{split}.jsonl") for split in ("train", "dev")}
 
 
 def test_beir_qrels_load_in_ir_measures_and_hold_the_grades(books, tmp_path):
@@ -65,11 +50,11 @@ def test_a_benchmark_keeps_all_judgments_and_says_how_many_share_a_document_with
     assert "shared_documents" not in manifest and sum(manifest["counts"]["left_out"].values()) >= 9
 
 
-def test_the_parquet_folder_loads_as_a_data_set_with_its_card(books, tmp_path):
+def test_the_parquet_folder_loads_as_a_data_set_with_its_card(books, tmp_path, load):
     import yaml
 
     manifest = export(books, "parquet", tmp_path / "out", teacher="votes")
-    found = load(tmp_path, str(tmp_path / "out"))
+    found = load(str(tmp_path / "out"))
     assert {split: len(rows) for split, rows in found.items()} == {"train": 27, "dev": 3}
     first = found["train"][0]
     assert (first["query_id"], first["grade"], first["relevant"], first["score"]) == ("q0", 2, True, 0.8)
@@ -87,118 +72,84 @@ def test_the_parquet_folder_loads_as_a_data_set_with_its_card(books, tmp_path):
     ]
 
 
-def test_parquet_is_cut_into_shards_that_load_as_one(books, tmp_path, monkeypatch):
+def test_parquet_is_cut_into_shards_that_load_as_one(books, tmp_path, load, monkeypatch):
     monkeypatch.setattr("annotation.exports.sets.parquet.SHARD", 10)
     monkeypatch.setattr("annotation.exports.sets.parquet.GROUP", 4)
     export(books, "parquet", tmp_path / "out")
     names = sorted(path.name for path in (tmp_path / "out" / "data").iterdir())
     assert names == ["dev-00000-of-00001.parquet", *(f"train-0000{n}-of-00003.parquet" for n in range(3))]
-    found = load(tmp_path, str(tmp_path / "out"))["train"]
+    found = load(str(tmp_path / "out"))["train"]
     assert (len(found), len(set(zip(found["query_id"], found["doc_id"], strict=True)))) == (27, 27)
 
 
 SHAPES = {
-    "pair": (["query", "document", "label"], 27),
-    "triplet": (["anchor", "positive", "negative"], 18),
-    "n-tuple": (["anchor", "positive", "negative_1", "negative_2"], 9),
-    "list": (["query", "docs", "labels"], 9),
+    "pair": ("query document label", 27, "BinaryCrossEntropyLoss"),
+    "triplet": ("anchor positive negative", 18, "MultipleNegativesRankingLoss"),
+    "n-tuple": ("anchor positive negative_1 negative_2", 9, "MultipleNegativesRankingLoss"),
+    "list": ("query docs labels", 9, "ListNetLoss"),
 }
 
 
+def shaped(books, tmp_path, load, shape):
+    options = {"negatives": 2} if shape == "n-tuple" else {}
+    export(books, "sentence-transformers", tmp_path / "out", shape=shape, **options)
+    return load(folder=tmp_path / "out")
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-def test_each_shape_of_sentence_transformers_has_its_columns_in_order(books, tmp_path, shape):
-    columns, rows = SHAPES[shape]
-    negatives = 2 if shape == "n-tuple" else None
-    export(books, "sentence-transformers", tmp_path / "out", shape=shape, negatives=negatives)
-    found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))
-    assert (found["train"].column_names, len(found["train"])) == (columns, rows)
-    assert found["dev"].column_names == columns
+def test_each_shape_of_sentence_transformers_has_its_columns_in_order(books, tmp_path, load, shape):
+    columns, rows, _loss = SHAPES[shape]
+    found = shaped(books, tmp_path, load, shape)
+    assert (found["train"].column_names, len(found["train"])) == (columns.split(), rows)
+    assert found["dev"].column_names == columns.split()
+
+
+STEP = {"max_steps": 1, "per_device_train_batch_size": 2, "report_to": [], "use_cpu": True, "disable_tqdm": True}
 
 
 @pytest.mark.parametrize("shape", first_slow(SHAPES))
-def test_a_cross_encoder_trains_a_step_on_each_shape(books, tmp_path, shape):
+def test_a_cross_encoder_trains_a_step_on_each_shape(books, tmp_path, load, shape):
     from sentence_transformers.cross_encoder import CrossEncoder, CrossEncoderTrainer, losses
     from sentence_transformers.cross_encoder import CrossEncoderTrainingArguments as Arguments
 
     from training.published.tiny_bases import tiny_encoder
 
-    negatives = 2 if shape == "n-tuple" else None
-    export(books, "sentence-transformers", tmp_path / "out", shape=shape, negatives=negatives)
-    found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))
+    rows = shaped(books, tmp_path, load, shape)["train"]
     model = CrossEncoder(str(tiny_encoder(tmp_path / "base")), num_labels=1)
-    loss = {
-        "pair": losses.BinaryCrossEntropyLoss,
-        "triplet": losses.MultipleNegativesRankingLoss,
-        "n-tuple": losses.MultipleNegativesRankingLoss,
-        "list": losses.ListNetLoss,
-    }[shape](model)
-    arguments = Arguments(
-        output_dir=str(tmp_path / "run"),
-        max_steps=1,
-        per_device_train_batch_size=2,
-        report_to=[],
-        use_cpu=True,
-        disable_tqdm=True,
-    )
-    trainer = CrossEncoderTrainer(model=model, args=arguments, train_dataset=found["train"], loss=loss)
+    loss = getattr(losses, SHAPES[shape][2])(model)
+    arguments = Arguments(output_dir=str(tmp_path / "run"), **STEP)
+    trainer = CrossEncoderTrainer(model=model, args=arguments, train_dataset=rows, loss=loss)
     assert trainer.train().training_loss > 0
 
 
 @pytest.mark.slow
-def test_trl_trains_a_step_on_the_completions(books, tmp_path):
+def test_trl_trains_a_step_on_the_completions(books, tmp_path, load):
     from trl import SFTConfig, SFTTrainer
 
     from tests.tiny_models import tiny
 
     write_targets(books)
     export(books, "trl", tmp_path / "out")
-    found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))
+    found = load(folder=tmp_path / "out")
     base, _, _ = tiny(tmp_path / "base", "qwen3")
-    arguments = SFTConfig(
-        output_dir=str(tmp_path / "run"),
-        max_steps=1,
-        per_device_train_batch_size=2,
-        max_length=512,
-        report_to=[],
-        use_cpu=True,
-        bf16=False,
-        activation_checkpointing=False,
-        disable_tqdm=True,
-    )
+    mode = {"max_length": 512, "bf16": False, "activation_checkpointing": False}
+    arguments = SFTConfig(output_dir=str(tmp_path / "run"), **STEP, **mode)
     trainer = SFTTrainer(model=str(base), args=arguments, train_dataset=found["train"])
     assert "completion_mask" in trainer.train_dataset.column_names or "labels" in trainer.train_dataset.column_names
     assert trainer.train().training_loss > 0
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("prism", {"teacher": "votes", "negatives": 1}),
-        ("beir", {}),
-        ("parquet", {"teacher": "votes"}),
-        ("sentence-transformers", {"shape": "list"}),
-        ("trl", {}),
-        ("rtriever", {}),
-        ("flagembedding", {"teacher": "votes"}),
-        ("ms-swift", {}),
-        ("ms-swift-embedding", {}),
-        ("tevatron", {}),
-        ("mteb", {}),
-    ],
-)
-def test_the_same_options_give_the_same_bytes(books, tmp_path, name, options):
-    from hashlib import sha256
-
+@pytest.mark.parametrize("name", sorted(SETS.keys() - {"preferences", "erank-sft"}))
+def test_the_same_options_give_the_same_bytes(books, tmp_path, name):
+    options = {"prism": {"negatives": 1}, "sentence-transformers": {"shape": "list"}}.get(name, {})
+    if name in ("prism", "parquet", "flagembedding"):
+        options["teacher"] = "votes"
     write_targets(books)
-    for folder in ("one", "two"):
-        export(books, name, tmp_path / folder, **options)
-    made = {path.relative_to(tmp_path / "one"): path.read_bytes() for path in sorted_files(tmp_path / "one")}
-    again = {path.relative_to(tmp_path / "two"): path.read_bytes() for path in sorted_files(tmp_path / "two")}
-    assert made == again
-    listed = json.loads((tmp_path / "one" / "manifest.json").read_text())["files"]
-    hashes = {str(path): sha256(data).hexdigest() for path, data in made.items() if path.name != "manifest.json"}
-    assert {file["name"]: file["sha256"] for file in listed} == hashes
-
-
-def sorted_files(folder):
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    made = []
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        export(books, name, folder, **options)
+        made.append({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()})
+    assert made[0] == made[1]
+    manifest = json.loads(made[0].pop("manifest.json"))
+    hashes = {path: sha256(data).hexdigest() for path, data in made[0].items()}
+    assert {file["name"]: file["sha256"] for file in manifest["files"]} == hashes

@@ -1,28 +1,25 @@
 """Training sets: what enters, how it is split, and that every format loads in the library that reads it."""
 
 import json
+import re
 from datetime import UTC, datetime
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 
+from annotation.data.statistics import statistics_of
 from annotation.exports.sets.building import WITHOUT_EVIDENCE
 from benchmark.models import Run
+from benchmark.qrels import versions
 from benchmark.runs import rankings
-from corpus.errors import BadInput, BadOption
+from corpus.errors import BadInput
 from corpus.models import Collection, Document, ExportRecord, Label, Pair, Query, Target
 from judges.models import JudgeVersion
+from tests.called import call
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
 from tests.factories import make_collection, make_document, make_item, make_pair, make_query
 from tests.judged_books import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def books():
-    return make_books()
 
 
 def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from(books, tmp_path):
@@ -59,23 +56,6 @@ def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from
     assert [file["name"] for file in manifest["files"]] == ["train.jsonl", "dev.jsonl"]
 
 
-def test_prism_without_scores_is_refused_with_what_to_do(books, tmp_path):
-    with pytest.raises(BadOption, match=r"30 of 30 pairs") as refused:
-        export(books, "prism", tmp_path / "out")
-    assert [name for name, _text in refused.value.problems] == ["teacher"]
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_command_exports_a_training_set(books, tmp_path):
-    out = StringIO()
-    options = ("--teacher", "labels", "--split", "1", "--seed", "7", "--out", str(tmp_path / "out"))
-    call_command("export", "books", "--format", "prism", *options, "--json", stdout=out, stderr=StringIO())
-    manifest = json.loads(out.getvalue())
-    assert [file["name"] for file in manifest["files"]] == ["train.jsonl"]
-    assert {row["revised_score"] for row in lines(tmp_path / "out" / "train.jsonl")} == {0.0, 1.0}
-    assert (manifest["options"]["seed"], manifest["options"]["split"]) == (7, 1.0)
-
-
 def run_file(path, ranked):
     """A TREC run: documents of each query from the first rank on."""
     rows = [
@@ -98,7 +78,7 @@ def test_hard_negatives_come_from_the_ranks_asked_for_and_are_marked_as_assumed(
         ("d1-0", True, "no"),
         ("d2-1", True, "no"),
     ]
-    assert rows[3]["origin"] == "assumed"
+    assert rows[3]["origin"] == "assumed" and {row["revised_score"] for row in rows} == {0.0, 1.0}
     assert manifest["counts"]["assumed"] == 2
     assert manifest["options"]["run"]["name"] == "bm25.run"
     assert len(manifest["options"]["run"]["sha256"]) == 64
@@ -120,13 +100,6 @@ def test_what_a_panel_or_a_reranker_scores_high_is_a_hole_and_no_negative(books,
     assert manifest["counts"]["assumed"] == 1
     assert manifest["counts"]["left_out"] == {"in the run, but scored high or waiting for people (likely hole)": 3}
     assert export(books, "prism", tmp_path / "all", keep_holes=True, **options)["counts"]["assumed"] == 4
-
-
-def test_a_run_with_documents_from_elsewhere_is_refused(books, tmp_path):
-    run = run_file(tmp_path / "a.run", {"q0": ["nowhere"]})
-    with pytest.raises(BadOption, match="first: nowhere") as refused:
-        export(books, "beir", tmp_path / "out", run=run, ranks="1-10")
-    assert [name for name, _text in refused.value.problems] == ["run"]
 
 
 def test_the_label_that_wins_is_chosen(books, tmp_path):
@@ -175,13 +148,6 @@ def test_the_released_preset_trains_point_wise_where_score_and_label_agree(books
     assert manifest["losses"] == {"point-wise;sft": 20}  # 0.44: agrees with "no"; "yes" has neither loss
 
 
-def test_scores_off_the_scale_are_refused(books, tmp_path):
-    Pair.objects.filter(collection=books).update(teacher_score=7.5)
-    with pytest.raises(BadOption, match=r"score 7\.5") as refused:
-        export(books, "prism", tmp_path / "out", teacher="scores")
-    assert [name for name, _text in refused.value.problems] == ["teacher"]
-
-
 def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     make_books("films", queries=4)
     manifest = export(
@@ -195,9 +161,6 @@ def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     assert ExportRecord.is_exported(films.pk, films.created_at) and not ExportRecord.is_exported(
         make_collection("songs").pk, films.created_at
     )
-    with pytest.raises(BadOption, match="poems") as refused:
-        export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs", "poems"))
-    assert [name for name, _text in refused.value.problems] == ["collections"]
 
 
 def test_the_same_texts_in_two_collections_stay_on_one_side(books, tmp_path):
@@ -215,25 +178,6 @@ def test_near_copies_of_a_query_go_to_one_side(books, tmp_path):
     export(books, "prism", tmp_path / "out", teacher="labels", split=0.6)
     train, dev = ({row["query_id"][1:] for row in lines(tmp_path / "out" / f"{s}.jsonl")} for s in ("train", "dev"))
     assert train and dev and not train & dev
-
-
-def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):
-    def broken(*args, **options):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr("annotation.exports.sets.benchmarks.read_corpus", broken)
-    (tmp_path / "out").mkdir()
-    with pytest.raises(OSError, match="No space"):
-        export(books, "beir", tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_a_set_whose_documents_are_all_alike_is_refused_with_what_to_do(books, tmp_path):
-    Document.objects.filter(collection=books).update(text="The same text everywhere.", title="")
-    with pytest.raises(BadInput, match="nearly equals"):
-        export(books, "prism", tmp_path / "out", teacher="votes")
-    assert not (tmp_path / "out").exists()
-    export(books, "prism", tmp_path / "off", teacher="votes", near_duplicates=0)
 
 
 def test_a_relevant_pair_with_contribution_and_evidence_carries_both_losses(books, tmp_path):
@@ -258,11 +202,6 @@ def test_a_relevant_pair_with_contribution_and_evidence_carries_both_losses(book
     assert released["losses"] == {"point-wise;sft": 20, "sft": 1}
 
 
-def files_rows(manifest, folder):
-    """Lines of the files of each split, as they lie on disk."""
-    return {split: len(lines(folder / f"{split}.jsonl")) for split in manifest["counts"]["splits"]}
-
-
 @pytest.mark.parametrize(("shape", "negatives"), [("n-tuple", 2), ("triplet", 1), ("triplet", None), ("list", None)])
 def test_a_shape_counts_the_rows_it_writes_and_the_pairs_it_leaves_out(books, tmp_path, shape, negatives):
     Label.objects.filter(pair__query__external_id="q3", grade__gt=0).delete()  # two documents, none of them relevant
@@ -273,38 +212,53 @@ def test_a_shape_counts_the_rows_it_writes_and_the_pairs_it_leaves_out(books, tm
     more["more negatives than requested"] += 2 - lacks
     lacking = {"its query has too few relevant or other documents for a row of this shape": lacks}
     assert counts["left_out"] == {reason: n for reason, n in (more | lacking).items() if n}
-    written = files_rows(manifest, tmp_path / "out")
+    written = {split: len(lines(tmp_path / "out" / f"{split}.jsonl")) for split in counts["splits"]}
     assert {split: n["rows"] for split, n in counts["splits"].items()} == written
     assert counts["rows"] == sum(written.values()) == sum(file["rows"] for file in manifest["files"])
     assert sum(counts["left_out"].values()) + counts["pairs"] == 29
     assert counts["queries"] == 9 and min(written.values()) > 0
 
 
-def test_an_n_tuple_that_wants_more_negatives_than_there_are_is_refused_with_the_numbers(books, tmp_path):
-    with pytest.raises(BadInput, match=r"30 pairs left out: .*too few"):
-        export(books, "sentence-transformers", tmp_path / "out", shape="n-tuple", negatives=5)
-    assert not (tmp_path / "out").exists()
+def refusal(books, folder, name, **options):
+    """The reason for which no set is made, and the options that it names; nothing is left."""
+    with pytest.raises(BadInput) as refused:
+        export(books, name, folder, **options)
+    assert not folder.exists()
+    return str(refused.value), [option for option, _text in getattr(refused.value, "problems", [])]
 
 
-def test_an_empty_dev_set_is_refused_unless_it_is_asked_for(tmp_path):
+def test_what_makes_no_set_is_refused_with_its_option_or_what_was_left_out(books, tmp_path):
+    elsewhere = run_file(tmp_path / "a.run", {"q0": ["nowhere"]})
+    unbalanced = {"teacher": "votes", "balance": True, "balance_entropy": "prism"}
+    for name, words, named, options in (
+        ("prism", "30 of 30 pairs", ["teacher"], {}),
+        ("beir", "first: nowhere", ["run"], {"run": elsewhere, "ranks": "1-10"}),
+        ("prism", "only 2 cells", ["balance_entropy"], unbalanced),
+        ("prism", "poems", ["collections"], {"teacher": "votes", "collections": ("poems",)}),
+        ("sentence-transformers", "30 pairs left out: .*too few", [], {"shape": "n-tuple", "negatives": 5}),
+        ("tevatron", "30 pairs left out: .*too few", [], {"relevant_from": 3}),
+        ("trl", r"All 18 pairs of train would be not relevant \(10 pairs left out: relevant without contribution and "
+                r"evidence\).*let a judge write them \(write_evidence\)", ["allow_incomplete"], {}),
+    ):  # fmt: skip
+        text, problems = refusal(books, tmp_path / "out", name, **options)
+        assert re.search(words, text) and problems == named, (name, text)
+    asked = export(books, "trl", tmp_path / "asked", allow_incomplete=True)
+    assert asked["counts"]["left_out"] == {WITHOUT_EVIDENCE: 10}
+    Pair.objects.filter(collection=books).update(teacher_score=7.5)
+    text, problems = refusal(books, tmp_path / "out", "prism", teacher="scores")
+    assert "score 7.5" in text and problems == ["teacher"], "off the scale"
+    Document.objects.filter(collection=books).update(text="The same text everywhere.", title="")
+    assert "nearly equals" in refusal(books, tmp_path / "out", "prism", teacher="votes")[0]
+    export(books, "prism", tmp_path / "off", teacher="votes", near_duplicates=0)
+
+
+def test_an_empty_dev_set_is_refused_unless_it_is_asked_for(db, tmp_path):
     books = make_books(queries=1)
-    with pytest.raises(BadOption, match=r"^Dev ") as refused:
-        export(books, "prism", tmp_path / "out", teacher="votes")
-    assert [name for name, _text in refused.value.problems] == ["allow_incomplete"]
+    text, problems = refusal(books, tmp_path / "out", "prism", teacher="votes")
+    assert text.startswith("Dev ") and problems == ["allow_incomplete"]
     export(books, "prism", tmp_path / "whole", teacher="votes", split=1)
     manifest = export(books, "prism", tmp_path / "asked", teacher="votes", allow_incomplete=True)
     assert manifest["counts"]["splits"]["dev"]["rows"] == 0
-
-
-def test_completions_that_are_all_no_are_refused_with_what_was_left_out(books, tmp_path):
-    with pytest.raises(
-        BadInput,
-        match=r"All 18 pairs of train would be not relevant "
-        r"\(10 pairs left out: relevant without contribution and evidence\).*let a judge write them \(write_evidence\)",
-    ):
-        export(books, "trl", tmp_path / "out")
-    asked = export(books, "trl", tmp_path / "asked", allow_incomplete=True)
-    assert asked["counts"]["left_out"] == {WITHOUT_EVIDENCE: 10}
 
 
 def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_all_cells_is_selectable(books, tmp_path):
@@ -320,9 +274,6 @@ def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_a
     assert manifest["options"]["tokenizer"]["name"] == "tokenizer.json"
     shares = [sum(column) for column in zip(*manifest["balance"]["before"]["cells"], strict=True)]
     assert shares == [0, 0, 27, 0, 0, 0, 0, 0]  # 20 words are 128 to 255 characters
-    with pytest.raises(BadOption, match=r"only 2 cells") as refused:
-        export(books, "prism", tmp_path / "prism", teacher="votes", balance=True, balance_entropy="prism")
-    assert [name for name, _text in refused.value.problems] == ["balance_entropy"]
     (tmp_path / "no.json").write_text("{}")
     with pytest.raises(BadInput, match=r"no\.json"):
         export(books, "prism", tmp_path / "no", **options | {"tokenizer": str(tmp_path / "no.json")})
@@ -349,11 +300,42 @@ def test_a_stored_run_is_taken_by_its_name(books, tmp_path, settings):
     query = Query.objects.get(collection=books, external_id="q0")
     rankings.store(run, {query.pk: rankings.RankedQuery([keys[one] for one in ids], [9.0, 8.0, 7.0, 6.0, 5.0])})
     options = ("--teacher", "labels", "--split", "1", "--ranks", "2-4", "--format", "prism")
-    call_command("export", "books", *options, "--run", "bm25", "--out", str(tmp_path / "named"), stdout=StringIO())
     file = run_file(tmp_path / "bm25.run", {"q0": ids})
-    call_command("export", "books", *options, "--run", file, "--out", str(tmp_path / "file"), stdout=StringIO())
+    for folder, name in (("named", "bm25"), ("file", file)):
+        assert call("export", "books", *options, "--run", name, "--out", tmp_path / folder).code == 0
     assert (tmp_path / "named/train.jsonl").read_bytes() == (tmp_path / "file/train.jsonl").read_bytes()
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("export", "books", *options, "--run", "bm26", "--out", str(tmp_path / "no"), stderr=err)
-    assert end.value.code == 2 and err.getvalue().startswith("--run: ") and "bm26" in err.getvalue()
+    refused = call("export", "books", *options, "--run", "bm26", "--out", tmp_path / "no")
+    assert refused.code == 2 and refused.err.startswith("--run: ") and "bm26" in refused.err
+
+
+@pytest.fixture
+def synthetic(books):
+    """A query that a model wrote, and one that it rewrote."""
+    Query.objects.filter(collection=books, external_id="q0").update(metadata={"synthetic": True})
+    Query.objects.filter(collection=books, external_id="q1").update(metadata={"rewritten_from": "q2"})
+    return books
+
+
+def test_every_row_of_an_export_says_that_a_model_wrote_its_query(synthetic, tmp_path):
+    def made(name, **options):
+        manifest = export(synthetic, name, tmp_path / name, split=1, **options)
+        assert manifest["counts"]["synthetic_queries"] == 1
+        return lines(tmp_path / name / "train.jsonl")
+
+    for name, options in (("prism", {"teacher": "labels"}), ("rtriever", {})):
+        assert {row["query_id"] for row in made(name, **options) if row["synthetic"]} == {"q0"}
+    for name in ("flagembedding", "sentence-transformers", "tevatron"):
+        rows, marks = made(name), lines(tmp_path / name / "synthetic.jsonl")
+        marked = [json.dumps(rows[mark["line"] - 1]) for mark in marks]
+        assert marked == [json.dumps(row) for row in rows if "thing 0 number0" in json.dumps(row)]
+        assert all(mark["file"] == "train.jsonl" for mark in marks)
+    export(synthetic, "beir", tmp_path / "beir", split=1)
+    metadata = {row["_id"]: row.get("metadata") for row in lines(tmp_path / "beir" / "queries.jsonl")}
+    assert metadata["q0"] == {"synthetic": True} and metadata["q3"] is None
+
+
+def test_synthetic_queries_are_counted_and_no_qrels_of_all_labels_hold_one(synthetic):
+    counts = statistics_of(synthetic)
+    assert (counts["queries_synthetic"], counts["queries_keywords"]) == (1, 1)
+    rated = set(versions.labels_version(synthetic).rows.values_list("query__external_id", flat=True))
+    assert "q0" not in rated and "q3" in rated

@@ -6,11 +6,9 @@ from corpus.models import Collection, CurrentJudgment, Item, Judgment
 from tests.admin_site import judged_collection, people_at_work
 from tests.annotation.home.overview.test_admin_browser import fits
 from tests.factories import make_document, make_pair, make_query
-from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 LIGHT = {"viewport": {"width": 1280, "height": 900}}
-DARK = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"}
 PHONE = {"viewport": {"width": 390, "height": 844}}
 
 
@@ -19,17 +17,13 @@ def charlie(instance):
     return people_at_work(judged_collection())["charlie"].user
 
 
-def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie, new_page):
+def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie, new_page, violations):
     page = new_page(user=charlie, **LIGHT)
     page.goto("/c/books/pairs/?sort=query")
     heights = page.eval_on_selector_all("table.pairs tbody tr", "rows => rows.map(row => row.offsetHeight)")
     assert max(heights) <= 48, "two lines"
-    page.keyboard.press("j")
-    page.keyboard.press("x")
-    page.keyboard.press("j")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("k")
-    page.keyboard.press("x")
+    for key in ("j", "x", "j", "ArrowDown", "k", "x"):
+        page.keyboard.press(key)
     assert page.locator("tr.selected").count() == 2
     assert page.locator("#selected-count").inner_text() == "Pairs selected: 2"
     page.keyboard.press("/")
@@ -41,48 +35,25 @@ def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie, new_
     page.wait_for_function("() => document.querySelectorAll('table.pairs tbody tr').length === 18")
     page.locator("#select-page").check()
     assert page.locator("tr.selected").count() == 18
+    page.locator("#columns-menu summary").click()
+    assert violations(page) == [] and fits(page)
     page.get_by_label("Action").select_option("send")
     page.get_by_role("button", name="Continue").click()
     page.wait_for_url("**/pairs/actions/*/")
     assert "18\npairs selected" in page.locator(".grid").inner_text()
+    assert violations(page) == [] and fits(page)
     page.get_by_role("button", name="Confirm").click()
     page.get_by_role("button", name="Undo").wait_for()
+    assert violations(page) == [] and fits(page)
     assert Item.objects.filter(reason="requested", state="open").exists()
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Action undone.").wait_for()
     assert not Item.objects.filter(reason="requested", state="open").exists()
 
 
-@pytest.mark.parametrize("look", first_quick([LIGHT, DARK, PHONE]), ids=["light", "dark", "phone"])
-def test_the_table_and_its_acts_are_accessible_and_fit(charlie, new_page, violations, look):
-    page = new_page(user=charlie, **look)
-    page.goto("/c/books/pairs/?state=labelled&sort=-label")
-    page.locator("#views-manage summary").click()
-    page.get_by_label("Name of the current view").fill("Labelled by judges")
-    page.get_by_role("button", name="Save view").click()
-    page.get_by_text("saved.").wait_for()
-    page.locator("table.pairs input[name=pair]").first.check()
-    page.locator("#columns-menu summary").click()
-    found = violations(page) + ([] if fits(page) else ["scrolls sideways"])
-    page.goto("/c/books/pairs/")
-    page.locator("table.pairs tbody th a").first.click()
-    page.locator(".pair-acts").wait_for()
-    found += violations(page) + ([] if fits(page) else ["the pair scrolls sideways"])
-    page.goto("/c/books/pairs/")
-    page.locator("#select-all").check()
-    page.get_by_label("Action").select_option("priority")
-    page.get_by_role("button", name="Continue").click()
-    page.wait_for_url("**/pairs/actions/*/")
-    found += violations(page) + ([] if fits(page) else ["the plan scrolls sideways"])
-    page.get_by_role("button", name="Confirm").click()
-    page.get_by_role("button", name="Undo").wait_for()
-    found += violations(page)
-    page.goto("/c/books/pairs/actions/")
-    found += violations(page) + ([] if fits(page) else ["the list scrolls sideways"])
-    assert found == []
-
-
-def test_on_a_phone_the_table_begins_in_the_first_screen_and_filters_open_in_place(charlie, new_page):
+def test_on_a_phone_the_table_begins_in_the_first_screen_filters_open_in_place_and_a_pair_is_its_page(
+    charlie, new_page
+):
     page = new_page(user=charlie, **PHONE)
     page.goto("/c/books/pairs/")
     row = page.locator("table.pairs tbody tr").first.bounding_box()
@@ -94,6 +65,19 @@ def test_on_a_phone_the_table_begins_in_the_first_screen_and_filters_open_in_pla
     assert page.locator("#state").is_visible(), "they stay open while the table changes"
     assert page.locator("#saved-views").count() == 1
     assert page.locator("#saved-views input[name=query]").first.get_attribute("value") == "state=labelled"
+
+    page.goto("/c/books/pairs/")
+    page.locator("table.pairs tbody th a").nth(1).click()
+    page.wait_for_url("**/pairs/*/")
+    second = page.url
+    page.get_by_role("link", name="Next").click()
+    page.wait_for_url(lambda url: url != second)
+    page.get_by_role("link", name="Previous").click()
+    page.wait_for_url(second)
+    page.get_by_role("button", name="1 relevant").click()
+    page.get_by_text("Set label: done").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Action undone.").wait_for()
 
 
 def test_without_a_script_boxes_and_buttons_do_the_same(charlie, new_page):
@@ -133,7 +117,7 @@ def test_twelve_rows_with_sixty_letters_of_each_query_are_seen_at_once(charlie, 
         assert fits(page), width
 
 
-def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(charlie, new_page):
+def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(charlie, new_page, violations):
     page = new_page(user=charlie, **LIGHT)
     page.goto("/c/books/pairs/?sort=query")
     rows = page.locator("table.pairs tbody tr")
@@ -142,6 +126,7 @@ def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(char
     page.keyboard.press("Enter")
     page.locator("#panel-h").wait_for()
     assert page.evaluate("document.activeElement.id") == "panel-h" and page.url.endswith("?sort=query")
+    assert violations(page) == [] and fits(page)
     first = shown()
     assert first in rows.nth(0).inner_text()
     page.keyboard.press("j")
@@ -169,22 +154,6 @@ def test_a_pair_is_read_labelled_sent_and_noted_beside_the_list_by_keyboard(char
     page.keyboard.press("Escape")
     assert page.locator("#pair-panel").is_hidden()
     assert page.evaluate("document.activeElement.closest('tr').rowIndex") == 1, "the focus is back in the list"
-
-
-def test_on_a_phone_a_pair_is_its_page_with_the_same_acts_and_its_neighbours(charlie, new_page):
-    page = new_page(user=charlie, **PHONE)
-    page.goto("/c/books/pairs/")
-    page.locator("table.pairs tbody th a").nth(1).click()
-    page.wait_for_url("**/pairs/*/")
-    second = page.url
-    page.get_by_role("link", name="Next").click()
-    page.wait_for_url(lambda url: url != second)
-    page.get_by_role("link", name="Previous").click()
-    page.wait_for_url(second)
-    page.get_by_role("button", name="1 relevant").click()
-    page.get_by_text("Set label: done").wait_for()
-    page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Action undone.").wait_for()
 
 
 def test_a_filter_applies_at_once_and_columns_stay_as_they_were_chosen(charlie, new_page):

@@ -14,11 +14,13 @@ from annotation.models.pair_table import BulkAct
 from annotation.people.accounts import members
 from annotation.work.quality_control import exclusion
 from annotation.work.queue import assignment, undo
-from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.work.queue.annotators import SubmittedAnswer
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from tests.annotation.data.bulk.test_bulk_acts import do, plan
-from tests.annotation.work.quality_control.test_set_aside import claim, judge
+from tests.annotation.work.quality_control.test_set_aside import judge
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.queue_scene import claim, desk, skip
+from tests.stages import crossed
 
 pytestmark = pytest.mark.django_db
 
@@ -32,9 +34,11 @@ def give(client: Client, member: Membership, items: list[Item]) -> str:
     return do(client, "reassign", option=str(member.pk), pair=[item.pair_id for item in items])
 
 
-def skip(member: Membership, lease: Assignment) -> None:
-    desk = AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=member.pk))
-    assignment.in_transaction(lambda db: assignment.skip(db, desk, lease.item_id, lease.token, "language"))
+def held_by(member):
+    """The task that a member gets next."""
+    lease = claim(member)
+    assert lease is not None
+    return lease
 
 
 def options(client: Client, items: list[Item]) -> dict[str, str]:
@@ -44,8 +48,8 @@ def options(client: Client, items: list[Item]) -> dict[str, str]:
 
 def test_pairs_reserved_for_a_member_come_to_them_first_and_to_nobody_else(books, alice, bob, charlie):
     items = [make_item(make_pair(books), priority=number / 10) for number in range(5)]
-    held = claim(bob)
-    assert held is not None and held.item_id == items[0].pk
+    held = held_by(bob)
+    assert held.item_id == items[0].pk
     address = give(charlie, alice, [items[0], items[4]])
     held.refresh_from_db()
     assert held.state == Assignment.State.RETURNED
@@ -57,27 +61,27 @@ def test_pairs_reserved_for_a_member_come_to_them_first_and_to_nobody_else(books
     assert "Undo" in charlie.get(address).text
 
 
-@pytest.mark.parametrize("ran_out", [False, True], ids=["held", "ran-out"])
-@pytest.mark.parametrize("to", ["alice", "anyone"])
-@pytest.mark.parametrize("sends", ["grade", "flag", "skip"])
-def test_what_a_former_holder_still_sends_after_a_reassignment_changes_nothing(
-    books, alice, bob, charlie, to, ran_out, sends
-):
+SENDS = {
+    "grade": lambda db, member, held: assignment.submit_judgment(
+        db, desk(member), SubmittedAnswer(held.item_id, held.token, 1)
+    ),
+    "flag": lambda db, member, held: assignment.flag(db, desk(member), held.item_id, held.token, "look"),
+    "skip": lambda db, member, held: assignment.skip(db, desk(member), held.item_id, held.token, "language"),
+}
+WAYS = [("alice", "held"), ("anyone", "held"), ("alice", "ran out"), ("anyone", "ran out")]
+
+
+@pytest.mark.parametrize(("sends", "way"), crossed(SENDS, WAYS))
+def test_what_a_former_holder_still_sends_after_a_reassignment_changes_nothing(books, alice, bob, charlie, sends, way):
     item, other = [make_item(make_pair(books), priority=n) for n in range(2)]
-    held = claim(bob)
-    assert held is not None and held.item_id == item.pk
-    if ran_out:
+    held = held_by(bob)
+    assert held.item_id == item.pk
+    if way[1] == "ran out":
         Assignment.objects.update(state=Assignment.State.RETURNED, ended_at=timezone.now())
         Item.objects.filter(pk=item.pk).update(taken=0)
-    do(charlie, "reassign", option=str(alice.pk) if to == "alice" else "anyone", pair=[item.pair_id])
-    desk = AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=bob.pk))
-    send = {
-        "grade": lambda db: assignment.submit_judgment(db, desk, SubmittedAnswer(item.pk, held.token, 1)),
-        "flag": lambda db: assignment.flag(db, desk, item.pk, held.token, "look"),
-        "skip": lambda db: assignment.skip(db, desk, item.pk, held.token, "language"),
-    }[sends]
+    do(charlie, "reassign", option=str(alice.pk) if way[0] == "alice" else "anyone", pair=[item.pair_id])
     with pytest.raises(assignment.DecisionRefused, match="reassigned"):
-        assignment.in_transaction(send)
+        assignment.in_transaction(lambda db: SENDS[sends](db, bob, held))
     item.refresh_from_db()
     assert (item.state, item.taken, item.done) == ("open", 0, 0)
     assert not Label.objects.exists() and not Judgment.objects.exists()
@@ -86,20 +90,14 @@ def test_what_a_former_holder_still_sends_after_a_reassignment_changes_nothing(
     assert Label.objects.get(pair=item.pair).grade == 0
 
 
-def test_nobody_else_gets_a_reserved_pair_until_undo_releases_it(books, alice, bob, charlie):
+def test_nobody_else_gets_a_reserved_pair_until_undo_releases_it_or_it_goes_on_to_another(books, alice, bob, charlie):
     item = make_item(make_pair(books), priority=0.25)
     address = give(charlie, alice, [item])
     assert claim(bob) is None
     assert charlie.post(f"{address}undo/").status_code == 302
     item.refresh_from_db()
     assert (item.reserved, item.priority, ReservedFor.objects.count()) == (False, 0.25, 0)
-    lease = claim(bob)
-    assert lease is not None and lease.item_id == item.pk
     assert charlie.post(f"{address}undo/").status_code == 422, "it is undone once"
-
-
-def test_a_reserved_pair_may_go_on_to_another_member_or_back_to_anyone(books, alice, bob, charlie):
-    item = make_item(make_pair(books))
     first = give(charlie, alice, [item])
     give(charlie, bob, [item])
     assert claim(alice) is None
@@ -107,19 +105,17 @@ def test_a_reserved_pair_may_go_on_to_another_member_or_back_to_anyone(books, al
     assert charlie.post(f"{first}undo/").status_code == 302
     assert claim(alice) is None, "an earlier act does not undo a later one"
     address = do(charlie, "reassign", option="anyone", pair=item.pair_id)
-    assert BulkAct.objects.order_by("pk").last().affected == 1  # type: ignore[union-attr]
+    assert BulkAct.objects.latest("pk").affected == 1
     assert "Undo" not in charlie.get(address).text and charlie.post(f"{address}undo/").status_code == 422
-    assert claim(alice) is not None
+    assert held_by(alice).item_id == item.pk
 
 
 def test_a_member_never_gets_a_pair_that_they_met_nor_two_tasks_of_one_pair(books, alice, bob, charlie):
     done, skipped, held, imported, new = [make_item(make_pair(books), priority=n) for n in range(5)]
     judge(alice, [1])
-    lease = claim(alice)
-    assert lease is not None
-    skip(alice, lease)
-    mine = claim(alice)
-    assert mine is not None and mine.item_id == held.pk
+    skip(alice, held_by(alice), "language")
+    mine = held_by(alice)
+    assert mine.item_id == held.pk
     Judgment.objects.create(pair=imported.pair, assessor=alice.assessor, grade=1, guideline=0)
     again = make_item(done.pair, "audit", priority=9)
     second = make_item(new.pair, "audit", priority=9)
@@ -134,37 +130,29 @@ def test_a_member_never_gets_a_pair_that_they_met_nor_two_tasks_of_one_pair(book
     assert {again.pk, second.pk} <= free
 
 
-def test_with_several_judgments_for_each_pair_the_other_places_wait_until_the_member_did_theirs(
+def test_the_other_places_of_a_pair_wait_until_the_member_did_theirs_or_skips_and_not_for_a_lease_that_ran_out(
     books, alice, bob, charlie
 ):
-    item = make_item(make_pair(books), overlap=2)
+    item, other, last = (make_item(make_pair(books), overlap=places) for places in (2, 1, 1))
     give(charlie, alice, [item])
+    Item.objects.exclude(pk=item.pk).update(state="withdrawn")
     assert claim(bob) is None
     judge(alice, [1])
     judge(bob, [1])
     item.refresh_from_db()
     assert (item.state, item.taken, item.done) == ("settled", 2, 2)
-
-
-def test_what_the_member_skips_or_flags_is_released(books, alice, bob, charlie):
-    item = make_item(make_pair(books))
-    give(charlie, alice, [item])
-    lease = claim(alice)
-    assert lease is not None
-    skip(alice, lease)
-    assert claim(alice) is None
-    assert claim(bob) is not None
-
-
-def test_a_lease_that_ran_out_stays_reserved_for_its_member(books, alice, bob, charlie):
-    item = make_item(make_pair(books))
-    give(charlie, alice, [item])
-    lease = claim(alice)
-    Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+    Item.objects.filter(pk=other.pk).update(state="open")
+    give(charlie, alice, [other])
+    skip(alice, held_by(alice), "language")
+    assert claim(alice) is None and held_by(bob).item_id == other.pk
+    judge(bob, [1])
+    Item.objects.filter(pk=last.pk).update(state="open")
+    give(charlie, alice, [last])
+    lease = held_by(alice)
+    Assignment.objects.filter(pk=lease.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
     assert claim(bob) is None
-    assert Assignment.objects.get().state == Assignment.State.RETURNED
-    again = claim(alice)
-    assert lease is not None and again is not None and again.item_id == item.pk
+    lease.refresh_from_db()
+    assert lease.state == Assignment.State.RETURNED and held_by(alice).item_id == last.pk
 
 
 @pytest.mark.parametrize("leaves", ["removed", "paused", "closed"])
@@ -211,11 +199,11 @@ def test_pairs_that_wait_for_nobody_and_those_of_a_study_stay_as_they_are(books,
     assert Assessor.objects.filter(collection=books).exists()
 
 
-def _claim_apart(member: Membership) -> int | None:
+def _claim_apart(member):
     """Claim on a connection of its own, as another web process does."""
     try:
-        found = claim(member)
-        return found and found.item_id
+        lease = claim(member)
+        return lease and lease.item_id
     finally:
         connection.close()
 
@@ -235,7 +223,7 @@ def test_two_people_who_claim_at_once_never_share_nor_swap_what_is_reserved(book
         assert held.get(bob.pk) not in kept and len(set(held.values())) == len(held)
         for _ in range(8):
             for lease in Assignment.objects.filter(state="open").select_related("membership"):
-                skip(lease.membership, lease)
+                skip(lease.membership, lease, "language")
             for one in [pool.submit(_claim_apart, member) for member in (alice, bob)]:
                 one.result()
             for lease in Assignment.objects.filter(state="open"):

@@ -36,16 +36,14 @@ SETS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def pairs_of(collection: str, *, one_text: bool, two_values: bool) -> dict[tuple[str, str], int | None]:
     """Texts of query and document, and the grade that a label or a reference gives."""
-    found: dict[tuple[str, str], int | None] = {}
+    grades: dict[tuple[str, str], int | None] = {}
     for pair in Pair.objects.filter(collection__name=collection).select_related("query", "document"):
-        label = Label.objects.filter(pair=pair).values_list("grade", flat=True).first()
-        grade = (
-            label if label is not None else Judgment.objects.filter(pair=pair).values_list("grade", flat=True).first()
-        )
+        row = Label.objects.filter(pair=pair).first() or Judgment.objects.filter(pair=pair).first()
         document = pair.document
         text = f"{document.title}\n{document.text}" if document.title and one_text else document.text
-        found[pair.query.text, text] = min(grade, 1) if two_values and grade is not None else grade
-    return found
+        grade = None if row is None else row.grade
+        grades[pair.query.text, text] = min(grade, 1) if two_values and grade is not None else grade
+    return grades
 
 
 def scores_of(collection: str) -> set[tuple[str, float]]:
@@ -99,16 +97,8 @@ def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path):
     (tmp_path / "a.run").write_text("q0 Q0 d0-2 1 9.0 system\n")
     for name in ("rtriever", "prism", "parquet"):
         options = {"teacher": "labels"} if name == "prism" else {}
-        export(
-            books,
-            name,
-            tmp_path / name,
-            split=1,
-            near_duplicates=0,
-            run=str(tmp_path / "a.run"),
-            ranks="1-5",
-            **options,
-        )
+        options |= {"run": str(tmp_path / "a.run"), "ranks": "1-5"}
+        export(books, name, tmp_path / name, split=1, near_duplicates=0, **options)
         (file,) = [one for one in (tmp_path / name).rglob("*") if one.suffix in (".jsonl", ".parquet")]
         import_files(f"back-{name}", file)
         graded = Judgment.objects.filter(pair__collection__name=f"back-{name}")

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import lxml.html
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
@@ -92,49 +93,44 @@ def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie
     assert again.state == "ready" and Document.objects.count() == 2
 
 
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
+def test_a_refused_check_names_file_and_line_and_nothing_is_imported(charlie):
+    for files, reason in (
         (ALL | {"pairs.csv": "qid,docid\nq1,d1\nq1,d9\n"}, 'pairs.csv, line 3: no document has the id "d9"'),
         ({"docs.csv": DOCUMENTS}, "No file contains queries, and the collection has none"),
-    ],
-)
-def test_a_refused_check_names_file_and_line_and_nothing_is_imported(charlie, files, said):
-    row = bring(charlie, "birds", files)
-    assert row.state == "failed" and row.error.startswith(said) and contents() == [0, 0, 0, 0]
-    shown = page(charlie, row)
-    assert "Nothing was imported" in shown and "control_import" not in shown
-    assert said in html.unescape(shown)
-    charlie.post(f"/c/birds/import/{row.number}/start/")
-    row.refresh_from_db()
-    assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"
+    ):
+        row = bring(charlie, "birds", files)
+        assert row.state == "failed" and row.error.startswith(reason) and contents() == [0, 0, 0, 0]
+        shown = page(charlie, row)
+        assert "Nothing was imported" in shown and "control_import" not in shown and reason in html.unescape(shown)
+        charlie.post(f"/c/birds/import/{row.number}/start/")
+        row.refresh_from_db()
+        assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"
+    imports = FileImport.objects.count()
+    for files, reason in (
+        ([SimpleUploadedFile("x.csv", b"")], "the file is empty"), ([], "Choose one or more files."),
+    ):  # fmt: skip
+        response = charlie.post("/c/birds/import/", {"files": files})
+        assert response.status_code == 422 and reason in html.unescape(response.text), "the form is kept"
+    assert FileImport.objects.count() == imports
 
 
-@pytest.mark.parametrize(("files", "said"), [({"x.csv": b""}, "the file is empty"), ({}, "Choose one or more files.")])
-def test_what_cannot_be_taken_keeps_the_form_with_the_reason(charlie, files, said):
-    sent = [io.BytesIO(content) for content in files.values()]
-    for file, name in zip(sent, files, strict=True):
-        file.name = name
-    response = charlie.post("/c/birds/import/", {"files": sent})
-    assert response.status_code == 422 and said in html.unescape(response.content.decode())
-    assert not FileImport.objects.exists() and not Upload.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(charlie):
+    for content, reason in (
         ("id,text,text\n1,x,y\n", 'x.csv, line 1: two columns have the header "text"; rename one'),
         ("Frage,Antwort\nWarum?,Darum.\n", "Left out: say what its columns are"),
-    ],
-)
-def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(charlie, text, said):
-    row = bring(charlie, "birds", {"x.csv": text})
-    assert row.state == "failed" and row.error.startswith("x.csv"), "what a person chose is not left out by itself"
-    assert said in page(charlie, row)
-    correct(charlie, row, {"kind-0": ""})
-    assert said in page(charlie, row), "the reason stays as long as nobody chose"
-    correct(charlie, row, {"kind-0": "skip"})
-    assert row.state == "failed" and row.error.startswith("No file to")
+    ):
+        row = bring(charlie, "birds", {"x.csv": content})
+        assert row.state == "failed" and row.error.startswith("x.csv"), "what a person chose is not left out by itself"
+        assert reason in page(charlie, row)
+        correct(charlie, row, {"kind-0": ""})
+        assert reason in page(charlie, row), "the reason stays as long as nobody chose"
+        correct(charlie, row, {"kind-0": "skip"})
+        assert row.state == "failed" and row.error.startswith("No file to")
+    row = bring(charlie, "birds", {**ALL, "x.csv": "Alpha,Beta\nOne,Two\n"})
+    correct(charlie, row, {"kind-3": "skip"})
+    assert row.is_checked
+    correct(charlie, row, page_form(charlie, row) | {"start": ""})
+    assert row.is_imported and contents() == [2, 1, 1, 0], "a file that is left out is no new choice"
 
 
 def test_columns_that_no_header_names_are_chosen_on_the_page(charlie):
@@ -173,14 +169,6 @@ def test_import_pressed_after_a_choice_checks_again_and_then_imports_what_was_ch
     assert row.is_imported and {document.external_id for document in Document.objects.all()} == {"k1", "k2"}
 
 
-def test_import_does_not_take_a_file_that_is_left_out_for_a_new_choice(charlie):
-    row = bring(charlie, "birds", {**ALL, "x.csv": "Alpha,Beta\nOne,Two\n"})
-    correct(charlie, row, {"kind-3": "skip"})
-    assert row.is_checked
-    correct(charlie, row, page_form(charlie, row) | {"start": ""})
-    assert row.is_imported and contents() == [2, 1, 1, 0]
-
-
 def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie):
     text = "query,chunk,label,source\nWhich bird?,A robin.,1,web\nWhich bird?,Another.,0,web\n"
     row = bring(charlie, "birds", {"x.csv": text})
@@ -193,9 +181,7 @@ def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie):
 
 
 def test_json_lines_that_could_be_either_are_what_the_person_says(charlie):
-    row = bring(
-        charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B."}\n'}
-    )
+    row = bring(charlie, "birds", {f"{name}.jsonl": f'{{"_id": "1", "text": "{name}."}}\n' for name in "ab"})
     assert [one["holds"]["kind"] for one in row.files] == ["documents", "documents"], "parts of one, until told"
     assert "bm25" not in row.options, "no pair is added that nobody asked for"
     correct(charlie, row, {"kind-1": "queries", "bm25": "3"})
@@ -209,9 +195,8 @@ def test_a_zip_of_a_beir_folder_is_imported(charlie):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("beir/corpus.jsonl", '{"_id": "d1", "title": "", "text": "First."}\n')
         archive.writestr("beir/queries.jsonl", '{"_id": "q1", "text": "Which?"}\n')
-        archive.writestr("beir/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n")
-        archive.writestr("beir/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-        archive.writestr("beir/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+        for split, grade in (("dev", 0), ("test", 1), ("train", 1)):
+            archive.writestr(f"beir/qrels/{split}.tsv", f"query-id\tcorpus-id\tscore\nq1\td1\t{grade}\n")
     row = bring(charlie, "birds", {"beir.zip": file.getvalue()})
     # The same pair has two grades: one error names both files, and a split is chosen by leaving the other out.
     dev, test = (f"beir.zip/beir/qrels/{split}.tsv" for split in ("dev", "test"))
@@ -296,18 +281,19 @@ def test_an_import_starts_once_and_is_not_corrected_after(charlie):
 
 def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(charlie, monkeypatch):
     row = bring(charlie, "birds", ALL)
-    charlie.post(f"/c/birds/import/{row.number}/start/")
+    here = f"/c/birds/import/{row.number}/"
+    charlie.post(f"{here}start/")
     real = importing.plan_files
 
-    def cancel_first(job: FileImport):
-        charlie.post(f"/c/birds/import/{row.number}/cancel/")
+    def cancel_first(job):
+        charlie.post(f"{here}cancel/")
         return real(job)
 
     monkeypatch.setattr(importing, "plan_files", cancel_first)
     work_off()
     row.refresh_from_db()
     assert row.state == "cancelled" and contents() == [0, 0, 0, 0]
-    assert f"/c/birds/import/{row.number}/go-on/" in page(charlie, row) and Upload.objects.count() == len(ALL)
+    assert f"{here}go-on/" in page(charlie, row) and Upload.objects.count() == len(ALL)
     monkeypatch.undo()
     correct(charlie, row, {})
     assert row.is_checked
@@ -335,13 +321,17 @@ def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie
     assert refused.state == "failed" and f"/c/birds/import/{refused.number}/go-on/" not in page(charlie, refused)
 
 
-def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie):
+def test_discarding_deletes_the_files_swept_ones_are_named_and_an_import_that_ended_stays(charlie):
     row = bring(charlie, "birds", ALL)
     charlie.post(f"/c/birds/import/{row.number}/discard/")
     assert not FileImport.objects.exists() and not Upload.objects.exists()
+    row = bring(charlie, "birds", ALL)
+    Upload.objects.all().delete()
+    row = start(charlie, row)
+    assert row.state == "failed" and row.error.startswith("docs.csv: the file was") and contents() == [0, 0, 0, 0]
     done = start(charlie, bring(charlie, "birds", ALL))
     charlie.post(f"/c/birds/import/{done.number}/discard/")
-    assert FileImport.objects.get() == done
+    assert FileImport.objects.latest("pk") == done
     assert charlie.post(f"/c/birds/import/{done.number}/pause/").status_code == 404
 
 
@@ -358,13 +348,6 @@ def test_a_worker_that_lost_its_lease_imports_nothing(charlie, monkeypatch):
     assert row.is_imported and contents() == [2, 1, 1, 0]
 
 
-def test_files_that_were_swept_are_named_with_what_to_do(charlie):
-    row = bring(charlie, "birds", ALL)
-    Upload.objects.all().delete()
-    row = start(charlie, row)
-    assert row.state == "failed" and row.error.startswith("docs.csv: the file was") and contents() == [0, 0, 0, 0]
-
-
 def test_the_page_polls_until_the_job_is_over(charlie):
     row = bring(charlie, "birds", ALL)
     assert charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"}).status_code == 286
@@ -379,14 +362,14 @@ def test_the_page_polls_until_the_job_is_over(charlie):
 def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(instance, charlie):
     row = bring(charlie, "birds", ALL)
     charlie.post(f"/c/birds/import/{row.number}/start/")
-    workers: list[subprocess.Popen[str]] = []
+    workers = []
 
-    def begin() -> subprocess.Popen[str]:
+    def begin():
         command = worker_pool.worker_command(1, f"import-{len(workers)}")
         workers.append(spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL))
         return workers[-1]
 
-    def is_waiting_for_lock() -> bool:
+    def is_waiting_for_lock():
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'corpus_pair'::regclass")
             return bool(cursor.fetchone()[0])

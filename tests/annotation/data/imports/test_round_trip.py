@@ -86,14 +86,11 @@ def test_every_export_of_labels_gives_the_same_labels_again(books, tmp_path):
         ("policy", "debate+ensemble"), ("policy", "llm-adjudicator"), ("reference", "qrels"),
     }  # fmt: skip
 
-
-def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_nothing(books, tmp_path):
-    beir = export("beir", tmp_path / "beir")
-    report, _said = import_files("beir", beir)
-    assert (report["judgments"], report["labels_changed"], labels_of("beir")) == (24, 0, {})
-    grades = Judgment.objects.filter(pair__collection__name="beir", assessor__kind="reference")
+    report, _said = import_files("unsaid", beir)  # without a word on whose they are
+    assert (report["judgments"], report["labels_changed"], labels_of("unsaid")) == (24, 0, {})
+    grades = Judgment.objects.filter(pair__collection__name="unsaid", assessor__kind="reference")
     rows = grades.values_list("pair__query__external_id", "pair__document__external_id", "grade")
-    assert {(query, document): grade for query, document, grade in rows} == labels_of("books")
+    assert {(query, document): grade for query, document, grade in rows} == wanted, "they measure, and settle nothing"
 
 
 def test_the_same_judgments_again_change_nothing_and_others_are_refused(books, tmp_path):

@@ -7,7 +7,6 @@ from collections import namedtuple
 from datetime import datetime, timedelta
 from hashlib import sha1
 from io import BytesIO
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -70,21 +69,39 @@ def test_a_file_comes_in_parts_and_goes_on_where_it_broke_off(charlie, folder):
     assert (folder / str(upload.pk)).read_bytes() == CONTENT
 
 
-def test_the_page_shows_what_has_not_come_whole(charlie):
-    url = create(charlie, 2_000_000)["Location"]
+def test_the_page_shows_what_has_not_come_whole_and_for_how_long_it_is_kept(charlie):
+    def left(answer):
+        return parse_http_date(answer["Upload-Expires"]) - datetime.now().timestamp()
+
+    created = create(charlie, 2_000_000)
+    url = created["Location"]
     patch(charlie, url, 0, b" " * 1_000_000)
-    page = charlie.get("/c/birds/import/").content.decode()
+    page = charlie.get("/c/birds/import/").text
     assert f'data-url="{url}"' in page and 'data-size="2000000"' in page and 'data-modified="17"' in page
     refused = charlie.post("/c/birds/import/", {"upload": [Upload.objects.get().pk]})
-    assert refused.status_code == 422 and "uploaded completely" in refused.content.decode()
+    assert refused.status_code == 422 and "uploaded completely" in refused.text
     assert not FileImport.objects.exists()
     assert charlie.head(url)["Upload-Offset"] == "1000000", "what has come is kept"
+    assert 86_380 < left(created) <= 86_401
+    Upload.objects.update(changed_at=timezone.now() - timedelta(hours=23))
+    assert left(charlie.head(url)) < 3_601
+    assert left(patch(charlie, url, 1_000_000, b"1")) > 86_390
+    assert left(charlie.head(url)) > 86_390, "an upload ends a day after its last part"
 
 
-def test_a_connection_that_breaks_off_leaves_what_has_come(birds):
+def test_a_connection_that_breaks_off_leaves_what_has_come_unless_the_part_has_a_checksum(birds, folder):
     upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
+    whole = uploads.Checksum("sha1", sha1(b"1234567890").digest())
+    with pytest.raises(SystemExit):
+        uploads.add_part(upload, 0, Mock(side_effect=[b"12345", SystemExit]), whole)
+    assert uploads.count_received(upload) == 0
+    assert [path.name for path in folder.iterdir()] == [str(upload.pk)], "a process that dies leaves nothing of it"
     read = Mock(side_effect=[b"12345", UnreadablePostError])
     assert uploads.add_part(upload, 0, read) == 5 == uploads.count_received(upload)
+    large = uploads.begin_upload(birds, upload.owner, "y", 3 * uploads.PART)
+    read = Mock(side_effect=BytesIO(bytes(large.size)).read)
+    assert uploads.add_part(large, 0, read) == large.size
+    assert max(call.args[0] for call in read.call_args_list) == uploads.PART, "it is not held in memory"
 
 
 def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie):
@@ -99,59 +116,42 @@ def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie):
     assert charlie.head(url)["Upload-Offset"] == "5"
 
 
-def test_a_process_that_dies_in_a_part_with_a_checksum_leaves_nothing_of_it(birds, folder):
-    upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
-    read = Mock(side_effect=[b"12345", SystemExit])
-    with pytest.raises(SystemExit):
-        uploads.add_part(upload, 0, read, uploads.Checksum("sha1", sha1(b"1234567890").digest()))
-    assert uploads.count_received(upload) == 0
-    assert [path.name for path in folder.iterdir()] == [str(upload.pk)]
-
-
-def test_an_upload_ends_a_day_after_its_last_part_and_says_so(charlie):
-    def left(answer) -> float:
-        return parse_http_date(answer["Upload-Expires"]) - datetime.now().timestamp()
-
-    made = create(charlie, 10)
-    url = made["Location"]
-    assert 86_390 < left(made) <= 86_401
-    Upload.objects.update(changed_at=timezone.now() - timedelta(hours=23))
-    assert left(charlie.head(url)) < 3_601
-    assert left(patch(charlie, url, 0, b"1")) > 86_390
-    assert left(charlie.head(url)) > 86_390
-
-
-def test_the_uploads_of_a_collection_have_a_quota_together(birds, charlie, settings, folder):
+def test_the_uploads_of_a_collection_have_a_quota_together_a_number_and_a_disk(charlie, settings, folder, monkeypatch):
     settings.UPLOADS_BYTES = 2_000_000_000
     url = create(charlie, 1_500_000_000)["Location"]
     refused = create(charlie, 600_000_000)
-    assert refused.status_code == 422 and "may have 2 GB" in refused.content.decode()
+    assert refused.status_code == 422 and "may have 2 GB" in refused.text
     assert Upload.objects.count() == 1 == len(list(folder.iterdir()))
     charlie.delete(url)
     assert create(charlie, 600_000_000).status_code == 201
-
-
-def test_only_so_many_files_wait_for_their_import(charlie, monkeypatch):
-    monkeypatch.setattr("annotation.data.imports.uploads.MAX_UPLOADS", 2)
-    answers = [create(charlie, 1) for _ in range(3)]
-    assert [one.status_code for one in answers] == [201, 201, 422] and Upload.objects.count() == 2
+    with monkeypatch.context() as patched:
+        patched.setattr(uploads, "MAX_UPLOADS", 2)
+        answers = [create(charlie, 1) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 422] and Upload.objects.count() == 2
     assert b"more than 2 files" in answers[-1].content
-
-
-def test_files_of_a_form_that_do_not_all_fit_leave_nothing_behind(charlie, settings, folder):
+    usage = namedtuple("usage", "total used free")
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "disk_usage", lambda _path: usage(0, 0, uploads.SPARE + 99))
+        answer = create(charlie, 100)
+        assert answer.status_code == 422 and b"the server's disk has no room for it" in answer.content
+        assert create(charlie, 99).status_code == 201
+    Upload.objects.all().delete()
     settings.UPLOADS_BYTES = 30
     files = [SimpleUploadedFile(name, CONTENT[:20]) for name in ("first.jsonl", "second.jsonl")]
     refused = charlie.post("/c/birds/import/", {"files": files})
-    assert refused.status_code == 422 and "second.jsonl: uploads of" in refused.content.decode()
-    assert not Upload.objects.exists() and not list(folder.iterdir())
+    assert refused.status_code == 422 and "second.jsonl: uploads of" in refused.text
+    assert not Upload.objects.exists(), "files of a form that do not all fit leave nothing behind"
 
 
-def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds, charlie, folder):
-    create(charlie, 10)
-    number = str(Upload.objects.get().pk)
-    page = charlie.get("/c/birds/import/").content.decode()
-    assert f'form="delete-upload" name="number" value="{number}"' in page
+def test_an_upload_is_its_owners_alone_needs_the_csrf_token_and_is_deleted_on_the_page(birds, charlie, folder):
+    url = create(charlie, 10)["Location"]
     other = client_of(make_member(birds, "dora", Role.ADMIN))
+    assert other.head(url).status_code == 404 and patch(other, url, 0, b"1").status_code == 404
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = charlie.cookies
+    assert create(strict, 5).status_code == 403 and patch(strict, url, 0, b"1").status_code == 403
+    number = str(Upload.objects.get().pk)
+    assert f'form="delete-upload" name="number" value="{number}"' in charlie.get("/c/birds/import/").text
     for client, wrong in ((other, number), (charlie, "x"), (charlie, "9" * 30)):
         assert client.post("/c/birds/import/uploads/delete/", {"number": wrong}).status_code == 302
     assert Upload.objects.exists()
@@ -159,7 +159,7 @@ def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds, charlie, fol
     assert not Upload.objects.exists() and not list(folder.iterdir())
 
 
-def test_two_requests_for_one_file_do_not_mix(birds, charlie):
+def test_two_requests_for_one_file_do_not_mix(charlie):
     url = create(charlie, 10)["Location"]
     with uploads.path_of(Upload.objects.get()).open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -167,28 +167,13 @@ def test_two_requests_for_one_file_do_not_mix(birds, charlie):
     assert patch(charlie, url, 0, b"1").status_code == 204
 
 
-@pytest.mark.parametrize(
-    ("status", "headers"),
-    [
-        (400, {"Upload-Length": ""}),
-        (400, {"Upload-Length": "-1"}),
-        (400, {"Upload-Length": "1" * 30}),
-        (412, {"Tus-Resumable": "0.2.2"}),
-        (413, {"Upload-Length": "20000000001"}),
-        (422, {"Upload-Length": "0"}),
-    ],
-)
-def test_what_no_upload_can_be_is_refused(charlie, status, headers):
-    assert create(charlie, 5, **headers).status_code == status
+def test_what_no_upload_can_be_is_refused(charlie):
+    for status, header, value in (
+        (400, "Upload-Length", ""), (400, "Upload-Length", "-1"), (400, "Upload-Length", "1" * 30),
+        (412, "Tus-Resumable", "0.2.2"), (413, "Upload-Length", "20000000001"), (422, "Upload-Length", "0"),
+    ):  # fmt: skip
+        assert create(charlie, 5, **{header: value}).status_code == status, (header, value)
     assert not Upload.objects.exists()
-
-
-def test_a_disk_without_room_is_said_before_anything_comes(charlie, monkeypatch):
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(0, 0, uploads.SPARE + 99))
-    answer = create(charlie, 100)
-    assert answer.status_code == 422 and b"the server's disk has no room for it" in answer.content
-    assert create(charlie, 99).status_code == 201
 
 
 def test_other_requests_of_the_protocol(charlie):
@@ -203,15 +188,6 @@ def test_other_requests_of_the_protocol(charlie):
     assert charlie.get(url).status_code == 405
     assert charlie.delete(url).status_code == 204 and not Upload.objects.exists()
     assert charlie.head(url).status_code == 404
-
-
-def test_an_upload_is_its_owners_alone_and_needs_the_csrf_token(birds, charlie):
-    url = create(charlie, 10)["Location"]
-    other = client_of(make_member(birds, "dora", Role.ADMIN))
-    assert other.head(url).status_code == 404 and patch(other, url, 0, b"1").status_code == 404
-    strict = Client(enforce_csrf_checks=True)
-    strict.cookies = charlie.cookies
-    assert create(strict, 5).status_code == 403 and patch(strict, url, 0, b"1").status_code == 403
 
 
 def test_old_uploads_are_swept_unless_they_are_being_imported(birds, charlie, folder, monkeypatch):
@@ -229,19 +205,6 @@ def test_old_uploads_are_swept_unless_they_are_being_imported(birds, charlie, fo
     assert Upload.objects.count() == 2, "not again within ten minutes"
     delete_collection(birds)
     assert not folder.exists() and not Upload.objects.exists()
-
-
-def test_large_parts_are_not_held_in_memory(birds):
-    upload = uploads.begin_upload(birds, make_user("dora"), "x", 3 * uploads.PART)
-    asked: list[int] = []
-    stream = BytesIO(bytes(3 * uploads.PART))
-
-    def read(most: int) -> bytes:
-        asked.append(most)
-        return stream.read(most)
-
-    assert uploads.add_part(upload, 0, read) == upload.size
-    assert max(asked) == uploads.PART
 
 
 def test_an_upload_that_goes_on_during_a_sweep_is_kept(charlie, monkeypatch):
@@ -277,7 +240,7 @@ def test_files_are_looked_at_by_a_worker_before_the_transaction_of_their_import(
     upload = uploads.store_whole(birds, dora, SimpleUploadedFile("corpus.jsonl", CONTENT))
     depths = [len(connection.savepoint_ids)]
 
-    def fetch(one: Upload) -> Path:
+    def fetch(one):
         depths.append(len(connection.savepoint_ids))
         return uploads.path_of(one)
 

@@ -18,6 +18,7 @@ from benchmark.models import SearchEndpoint
 from benchmark.search_endpoints.options import EndpointOptions
 from corpus.errors import BadOption
 from corpus.models import Collection, Judgment, Label, Pair, Query
+from tests.called import call
 from tests.evidence import make_assessor, make_judgment, make_label
 from tests.factories import client_of, make_collection, make_document, make_member, make_pair, make_query
 from tests.imported_files import import_files
@@ -25,6 +26,8 @@ from tests.imported_files import import_files
 pytestmark = pytest.mark.django_db
 
 TEXT = {"type": "string", "minLength": 1}
+BODY_TYPES = {"type": ["object", "string"]}
+FLOAT = {"type": "string", "pattern": r"^[0-9]+\.[0-9]+$"}
 
 
 def an_object(properties: dict[str, Any], *, optional: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -33,8 +36,9 @@ def an_object(properties: dict[str, Any], *, optional: tuple[str, ...] = ()) -> 
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def a_list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items, "minItems": 1}
+def a_list(**properties: Any) -> dict[str, Any]:
+    """The schema of a list of objects with these properties and no others."""
+    return {"type": "array", "items": an_object(properties), "minItems": 1}
 
 
 # https://docs.opensearch.org/3.9/search-plugins/search-relevance/judgments/, "Importing judgments", OpenSearch 3.9:
@@ -45,16 +49,7 @@ SRW = an_object(
         "name": {"type": "string", "pattern": r'^[^"\\<>]{1,50}$'},
         "description": {"type": "string", "pattern": r'^[^"\\<>]{1,250}$'},
         "type": {"const": "IMPORT_JUDGMENT"},
-        "judgmentRatings": a_list(
-            an_object(
-                {
-                    "query": TEXT,
-                    "ratings": a_list(
-                        an_object({"docId": TEXT, "rating": {"type": "string", "pattern": r"^[0-9]+\.[0-9]+$"}})
-                    ),
-                }
-            )
-        ),
+        "judgmentRatings": a_list(query=TEXT, ratings=a_list(docId=TEXT, rating=FLOAT)),
     },
     optional=("description",),
 )
@@ -63,62 +58,31 @@ SRW = an_object(
 # ratings are whole numbers.
 RANK_EVAL = an_object(
     {
-        "templates": a_list(
-            an_object(
-                {
-                    "id": TEXT,
-                    "template": {
-                        "oneOf": [an_object({"inline": {"type": ["object", "string"]}}), an_object({"id": TEXT})]
-                    },
-                }
-            )
-        ),
+        "templates": a_list(id=TEXT, template={"oneOf": [an_object({"inline": BODY_TYPES}), an_object({"id": TEXT})]}),
         "requests": a_list(
-            an_object(
-                {
-                    "id": TEXT,
-                    "template_id": TEXT,
-                    "params": {"type": "object", "minProperties": 1},
-                    "ratings": a_list(
-                        an_object({"_index": TEXT, "_id": TEXT, "rating": {"type": "integer", "minimum": 0}})
-                    ),
-                }
-            )
+            id=TEXT, template_id=TEXT, params={"type": "object", "minProperties": 1},
+            ratings=a_list(_index=TEXT, _id=TEXT, rating={"type": "integer", "minimum": 0}),
         ),
         "metric": an_object({"dcg": an_object({"k": {"type": "integer"}, "normalize": {"type": "boolean"}})}),
     }
-)
+)  # fmt: skip
 # https://github.com/o19s/quepid, app/services/book_importer.rb at 067eccf, and what it exports itself:
 # app/views/api/v1/export/books at 3393ab0 (the books of Quepid 8.3 and later have a scale of their own).
 BOOK = an_object(
     {
-        "name": TEXT,
-        "show_rank": {"type": "boolean"},
-        "support_implicit_judgements": {"type": "boolean"},
-        "scale": a_list({"type": "integer"}),
+        "name": TEXT, "show_rank": {"type": "boolean"}, "support_implicit_judgements": {"type": "boolean"},
+        "scale": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
         "scale_with_labels": {"type": "object", "additionalProperties": {"type": "string"}},
         "query_doc_pairs": a_list(
-            an_object(
-                {
-                    "query_text": {"type": "string", "minLength": 1, "maxLength": 500},
-                    "doc_id": TEXT,
-                    "position": {"type": ["integer", "null"]},
-                    "document_fields": {"type": "string"},
-                    "judgements": a_list(
-                        an_object(
-                            {
-                                "rating": {"type": "number"},
-                                "unrateable": {"const": False},
-                                "judge_later": {"const": False},
-                                "explanation": {"type": "string"},
-                            }
-                        )
-                    ),
-                }
-            )
+            query_text=TEXT | {"maxLength": 500}, doc_id=TEXT, position={"type": ["integer", "null"]},
+            document_fields={"type": "string"},
+            judgements=a_list(
+                rating={"type": "number"}, unrateable={"const": False}, judge_later={"const": False},
+                explanation={"type": "string"},
+            ),
         ),
     }
-)
+)  # fmt: skip
 BODY = '{"query": {"match": {"title": "{{query}}"}}, "size": {{k}}}'
 
 
@@ -143,22 +107,18 @@ def export(collection: Collection, name: str, folder: Path, **options: Any) -> t
     return (folder / file["name"]).read_text(), json.loads((folder / "manifest.json").read_text())
 
 
-def grades_of(name: str) -> dict[tuple[str, str], int]:
-    rows = Judgment.objects.filter(pair__collection__name=name)
+def grades_in(model, name):
+    """Grades of the labels or judgments of a collection by the ids of query and document."""
+    rows = model.objects.filter(pair__collection__name=name)
     return {(row.pair.query.external_id, row.pair.document.external_id): row.grade for row in rows}
 
 
-def labels_of(name: str) -> dict[tuple[str, str], int]:
-    rows = Label.objects.filter(pair__collection__name=name)
-    return {(row.pair.query.external_id, row.pair.document.external_id): row.grade for row in rows}
-
-
-def make_empty(folder: Path, name: str = "back", **settings: Any) -> None:
-    """A collection with the queries and documents of the shop, and no label."""
+def make_empty(folder):
+    """A collection `back` with the queries and documents of the shop, and no label."""
     call_command("export", "shop", "--format", "beir", "--split", "1", "--out", str(folder / "beir"))
-    Collection.objects.create(name=name, grades=3, **settings)
-    import_files(name, "--corpus", folder / "beir" / "corpus.jsonl", "--queries", folder / "beir" / "queries.jsonl")
-    assert Query.objects.filter(collection__name=name).count() == 2
+    Collection.objects.create(name="back", grades=3)
+    import_files("back", "--corpus", folder / "beir" / "corpus.jsonl", "--queries", folder / "beir" / "queries.jsonl")
+    assert Query.objects.filter(collection__name="back").count() == 2
 
 
 def test_the_search_relevance_workbench_gets_every_label_as_a_share_of_the_scale(shop, tmp_path):
@@ -260,7 +220,7 @@ def test_an_export_comes_back_into_a_collection_with_the_queries(shop, tmp_path,
     make_empty(tmp_path)
     (file,) = [path for path in (tmp_path / "out").iterdir() if path.name != "manifest.json"]
     report, said = import_files("back", file)
-    assert grades_of("back") == labels_of("shop"), said
+    assert grades_in(Judgment, "back") == grades_in(Label, "shop"), said
     assert (report["queries"], report["pairs"], report["new"]["queries"]) == (2, 5, 0)
     again, _said = import_files("back", file)
     assert not again["changed"] and again["judgments"] == 5
@@ -271,7 +231,7 @@ def test_the_highest_and_lowest_ratings_alone_come_back_as_what_they_were(shop, 
     export(shop, "srw", tmp_path / "out")
     make_empty(tmp_path)
     import_files("back", tmp_path / "out" / "judgments.json")
-    assert set(grades_of("back").values()) == {0, 3}
+    assert set(grades_in(Judgment, "back").values()) == {0, 3}
 
 
 def test_a_long_name_and_a_long_scale_stay_within_the_workbenchs_limits(tmp_path):
@@ -285,7 +245,7 @@ def test_a_long_name_and_a_long_scale_stay_within_the_workbenchs_limits(tmp_path
     assert Judgment.objects.get().grade == 17
 
 
-def test_queries_with_one_text_are_one_query_and_what_they_label_differently_is_left_out(shop, tmp_path):
+def test_what_queries_with_one_text_label_differently_is_left_out_and_labels_of_all_grades_can_be_rated(shop, tmp_path):
     same = make_query(shop, "cup", external_id="q3")
     for name, grade in (("a", 3), ("b", 1), ("c", 2)):
         make_label(make_pair(shop, same, shop.document_set.get(external_id=name)), grade)
@@ -297,11 +257,9 @@ def test_queries_with_one_text_are_one_query_and_what_they_label_differently_is_
     text, manifest = export(shop, "rank-eval", tmp_path / "ids")
     assert len(json.loads(text)["requests"]) == 3 and "left_out_with_same_text" not in manifest["ratings"]
 
-
-def test_labels_of_all_grades_can_be_rated_too(shop, tmp_path):
     alice = make_assessor(shop, "alice")
     make_judgment(Pair.objects.get(query__external_id="Q2", document__external_id="b"), alice, 2)
-    text, manifest = export(shop, "quepid", tmp_path / "out", aggregate="majority")
+    text, manifest = export(shop, "quepid", tmp_path / "majority", aggregate="majority")
     assert text == "query,docid,rating\ncup,b,2\n" and manifest["aggregate"]["by"] == "majority"
 
 
@@ -323,16 +281,11 @@ def test_the_page_shows_the_rating_of_each_grade_before_and_after_the_export(sho
     assert "1 → 0.2" in admin.get(reverse("exports", args=["shop"])).content.decode()
 
 
-def test_a_scale_that_does_not_fit_keeps_the_form(shop, admin):
+def test_the_page_and_the_command_refuse_a_scale_or_an_endpoint_by_its_option(shop, admin, tmp_path):
     for scale in ("0=0,1=1", "high"):
         response = admin.post(reverse("make_export", args=["shop"]), {"format": "srw", "scale": scale})
-        assert response.status_code == 422 and scale in response.content.decode()
+        assert response.status_code == 422 and scale in response.content.decode(), "the form is kept"
     assert not Snapshot.objects.exists()
-
-
-def test_the_command_says_the_ratings_and_refuses_with_the_option(shop, tmp_path, capsys):
-    call_command("export", "shop", "--format", "srw", "--out", str(tmp_path / "out"))
-    assert "0=0.0, 1=0.333, 2=0.667, 3=1.0" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as end:
-        call_command("export", "shop", "--format", "rank-eval", "--endpoint", "none", "--out", str(tmp_path / "no"))
-    assert end.value.code == 2 and "--endpoint" in capsys.readouterr().err and not (tmp_path / "no").exists()
+    assert "0=0.0, 1=0.333, 2=0.667, 3=1.0" in call("export", "shop", "--format", "srw", "--out", tmp_path / "out").out
+    refused = call("export", "shop", "--format", "rank-eval", "--endpoint", "none", "--out", tmp_path / "no")
+    assert refused.code == 2 and "--endpoint" in refused.err and not (tmp_path / "no").exists()

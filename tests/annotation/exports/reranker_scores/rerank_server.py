@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Fault = Callable[["Handler", dict[str, Any]], bool]
-"""Answers the request in its own way; False lets it be answered as usual."""
+Fault = Callable[["Handler", dict[str, Any]], None]
+"""Answers the request in its own way."""
 
 
 def score(query: str, document: str) -> float:
@@ -40,18 +40,20 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.asked.append({"path": self.path, "key": self.headers.get("authorization"), **body})
             fault = self.server.faults.pop(0) if self.server.faults else None
-        if fault is None or not fault(self, body):
+        if fault:
+            fault(self, body)
+        else:
             self.answer(body, results(body))
 
     def answer(self, body: dict[str, Any], found: list[dict[str, Any]]) -> None:
         """The format that the address and the fields say."""
-        tokens = sum(len(text.split()) for text in body["documents"])
+        usage = {"total_tokens": sum(len(text.split()) for text in body["documents"])}
         if self.path == "/v2/rerank":
             document = {"id": "r1", "results": found, "meta": {"billed_units": {"search_units": 1}}}
         elif self.path == "/v1/rerank" and "top_k" in body:
-            document = {"object": "list", "data": found, "model": body["model"], "usage": {"total_tokens": tokens}}
+            document = {"object": "list", "data": found, "model": body["model"], "usage": usage}
         elif self.path == "/v1/rerank":
-            document = {"model": body["model"], "usage": {"total_tokens": tokens}, "results": found}
+            document = {"model": body["model"], "usage": usage, "results": found}
         else:
             return self.send(404, {"message": "no such address"})
         self.send(200, document)
@@ -78,39 +80,23 @@ def results(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 def status(code: int, **headers: str) -> Fault:
     """An error with a body."""
-
-    def fault(handler: Handler, body: dict[str, Any]) -> bool:
-        handler.send(code, {"message": f"scripted {code}"}, **headers)
-        return True
-
-    return fault
+    return lambda handler, _body: handler.send(code, {"message": f"scripted {code}"}, **headers)
 
 
 def changed(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Fault:
     """A successful answer with other results."""
-
-    def fault(handler: Handler, body: dict[str, Any]) -> bool:
-        handler.answer(body, change(results(body)))
-        return True
-
-    return fault
+    return lambda handler, body: handler.answer(body, change(results(body)))
 
 
 def text(body: str) -> Fault:
     """A successful status with any body."""
-
-    def fault(handler: Handler, asked: dict[str, Any]) -> bool:
-        handler.send(200, body)
-        return True
-
-    return fault
+    return lambda handler, _asked: handler.send(200, body)
 
 
-def dropped(handler: Handler, body: dict[str, Any]) -> bool:
+def dropped(handler: Handler, _body: dict[str, Any]) -> None:
     """The connection ends without an answer."""
     handler.close_connection = True
     handler.connection.close()
-    return True
 
 
 @contextmanager

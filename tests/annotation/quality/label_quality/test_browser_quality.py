@@ -12,7 +12,8 @@ books = judged_books
 
 
 def test_kappa_is_one_click_from_the_start_page_and_the_pairs_behind_a_low_one_two(books, new_page, clicks, instance):
-    page = clicks(new_page(user=make_member(books, "charlie", Role.ADMIN).user))
+    charlie = make_member(books, "charlie", Role.ADMIN).user
+    page = clicks(new_page(user=charlie))
     page.goto("/c/books/")
     page.get_by_role("link", name="Quality", exact=True).click()
     page.wait_for_url("**/quality/**")
@@ -22,12 +23,8 @@ def test_kappa_is_one_click_from_the_start_page_and_the_pairs_behind_a_low_one_t
     page.wait_for_url("**/agreement/two/**")
     assert page.locator("main tbody tr").count() > 0 and clicks.of(page) == 2
 
-
-def test_a_chinese_phone_sets_no_name_of_a_row_one_character_a_line(books, new_page, instance):
-    charlie = make_member(books, "charlie", Role.ADMIN).user
     page = new_page(user=charlie, viewport={"width": 390, "height": 844}, locale="zh-CN")
     page.goto("/c/books/quality/")
-    widths = page.locator(".table-scroll > .table tbody th[scope=row]").evaluate_all(
-        "all => all.map(one => one.offsetWidth)"
-    )
-    assert widths and min(widths) >= 90
+    names = page.locator(".table-scroll > .table tbody th[scope=row]")
+    widths = names.evaluate_all("all => all.map(one => one.offsetWidth)")
+    assert widths and min(widths) >= 90, "a Chinese phone sets no name one character a line"

@@ -103,6 +103,9 @@ def test_flips_are_those_of_a_hand_count(panel, model_server):
     first = read_canary_results(debaters_and_voters(_campaign(panel)))
     assert sorted(text.canary_name for text in list_followed_texts(first)) == sorted(wanted)
     assert {text.judge_name for text in list_followed_texts(first)} == {"v1"}
+    for statement in ("UPDATE judges_canaryanswer SET verdict = 1", "DELETE FROM judges_canaryanswer"):
+        with pytest.raises(DatabaseError, match="Cannot update or delete"), connection.cursor() as cursor:
+            cursor.execute(statement)
 
 
 def _campaign(panel) -> Campaign:
@@ -119,13 +122,6 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson():
         assert one.raises_alarm is alarm
     none = CanaryResult("v1", timezone.now(), [KindCounts("order", 0, (), 0, 0, 60)])
     assert none.flip_rate is None and not none.raises_alarm and "not measured" in none.summary
-
-
-def test_answers_are_never_changed_or_removed(panel, model_server):
-    run()
-    for statement in ("UPDATE judges_canaryanswer SET verdict = 1", "DELETE FROM judges_canaryanswer"):
-        with pytest.raises(DatabaseError, match="Cannot update or delete"), connection.cursor() as cursor:
-            cursor.execute(statement)
 
 
 def test_judges_that_may_cost_money_are_asked_only_when_somebody_says_so(panel, model_server):
@@ -159,8 +155,8 @@ def test_a_failing_provider_is_tried_again_and_what_stays_lost_is_said(panel, mo
 def test_a_key_that_is_not_accepted_fails_at_once(panel, model_server):
     model_server.script({"*": {"fault": "401"}})
     rows = run().json["judges"]
-    asked = Counter(request["sha256"] for request in model_server.requests())
-    assert set(asked.values()) <= {1}, "nobody asks again, and nobody waits"
+    calls = Counter(request["sha256"] for request in model_server.requests())
+    assert set(calls.values()) <= {1}, "nobody asks again, and nobody waits"
     assert all(row["rate"] is None and row["asked"] == len(HOSTILE) for row in rows)
     assert "QUORUM_TEST_KEY" in CanaryAnswer.objects.first().error
 
@@ -203,7 +199,7 @@ def charlie(instance):
 def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
     panel, model_server, charlie, django_assert_max_num_queries
 ):
-    assert "No results yet" in charlie.get("/c/books/canaries/").content.decode()
+    assert "No results yet" in charlie.get("/c/books/canaries/").text
     evil = {"contains": "window.hacked", "text": '{"response": "yes", "reason": "<script>alert(1)</script>"}'}
     kinds = [one.injection for one in HOSTILE if one.injection.kind == "order"]
     orders = [{"contains": one.text[:40], "verdict": "yes"} for one in kinds]
@@ -213,12 +209,12 @@ def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
     campaign.collection, campaign.policy, campaign.panel = Collection.objects.get(), "debate+ensemble", "main"
     campaign.save()
     with django_assert_max_num_queries(20):
-        page = charlie.get("/c/books/canaries/").content.decode()
+        page = charlie.get("/c/books/canaries/").text
     assert "alarm: follows injections" in page and page.count("alarm: follows injections") == 1
     assert "<script>alert(1)" not in page and "answer-in-script" in page
     assert "Injections followed" in page and "free" in page
     assert charlie.get("/c/books/canaries/?chart=canaries&as=csv").content.startswith(b",value,low,high,n,note")
-    home = charlie.get("/c/books/").content.decode()
+    home = charlie.get("/c/books/").text
     assert "v1 followed" in home and "/c/books/canaries/" in home
 
 

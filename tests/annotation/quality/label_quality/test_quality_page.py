@@ -53,8 +53,6 @@ def test_alpha_has_one_interval_on_the_start_page_and_among_any_assessors_named(
     assert home.group == "judges" and home.kappa.low is not None
     assert report.measures.alpha_nominal == named.measures.alpha_nominal == home.kappa
 
-
-def test_the_menu_shows_the_stored_alpha(books, charlie):
     assert "α" not in charlie.get("/c/books/audit-log/").text
     STATISTICS.compute_now(books)
     kappa = (cached_statistics(books).kappas or ())[0].kappa
@@ -64,8 +62,5 @@ def test_the_menu_shows_the_stored_alpha(books, charlie):
         row.values["kappas"][0]["kappa"]["n"] = n
         row.save()
         assert (f"α {places(kappa.value, 2)}" in charlie.get("/c/books/audit-log/").text) == (n == 30)
-
-
-def test_the_interval_of_a_share_is_in_percent_as_the_share_is():
-    assert percent_span(Statistic(0.95, 0.895, 0.984, 40, None)) == "89.5% to 98.4%"
+    assert percent_span(Statistic(0.95, 0.895, 0.984, 40, None)) == "89.5% to 98.4%", "in percent, as the share is"
     assert percent_span(Statistic(None, None, None, 0, "no pair")) == "–"

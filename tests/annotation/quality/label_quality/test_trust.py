@@ -52,6 +52,12 @@ def couple(books):
     return [make_member(books, "alice"), make_member(books, "bob")]
 
 
+@pytest.fixture
+def charlie(books, client):
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    return client
+
+
 def figures(collection, campaign):
     return {(one.group, one.population): one for one in cached_statistics(collection, campaign).kappas}
 
@@ -74,6 +80,10 @@ def test_every_kappa_names_its_population(books, campaign, judges, couple):
 
 
 def test_final_answers_after_the_debate_was_revealed_are_named_apart(books, couple):
+    nothing = cached_statistics(books)
+    assert (nothing.audits, nothing.people, nothing.points) == (None, (), ())
+    blank = figures(books, None)["judges", "all"]
+    assert blank.kappa.value is None and blank.pairs == 0, "without grades nothing is measured"
     for n in range(4):
         pair = make_pair(books)
         item = judged(pair, couple, [1, 1])
@@ -82,13 +92,6 @@ def test_final_answers_after_the_debate_was_revealed_are_named_apart(books, coup
     found = figures(books, None)
     assert found["people", "all"].percent.value == 0.5, "first, blind votes"
     assert found["people (final answers)", "all"].percent.value == 1
-
-
-def test_without_grades_nothing_is_measured(books):
-    found = figures(books, None)
-    assert found["judges", "all"].kappa.value is None and found["judges", "all"].pairs == 0
-    assert cached_statistics(books).audits is None
-    assert cached_statistics(books).people == () and cached_statistics(books).points == ()
 
 
 def test_a_persons_work_stands_in_numbers_and_who_is_off_the_mark_raises_an_alarm(books, couple):
@@ -111,20 +114,17 @@ def test_a_persons_work_stands_in_numbers_and_who_is_off_the_mark_raises_an_alar
 
 def test_skips_and_flags_are_counted_and_haste_is_seen(books, couple):
     alice, bob = couple
-    for _ in range(20):
-        judged(make_pair(books), couple, [1, 1])
     hasty = make_member(books, "carol")
-    for _ in range(20):
-        pair = make_pair(books)
-        judged(pair, [hasty, alice], [1, 1], milliseconds=1_000)
     now = datetime.now(UTC)
     for n in range(20):
+        judged(make_pair(books), couple, [1, 1])
+        judged(make_pair(books), [hasty, alice], [1, 1], milliseconds=1_000)
         item = make_item(make_pair(books))
         state = Assignment.State.SKIPPED if n else Assignment.State.DONE
         Assignment.objects.create(item=item, membership=bob, state=state, flagged=not n, lease_until=now, ended_at=now)
-    found = {one.name: one for one in cached_statistics(books).people}
-    assert (found["bob"].skips, found["bob"].flags) == (19, 1)
-    assert any("takes 1.0 s" in alarm for alarm in found["carol"].alarms)
+    people = {person.name: person for person in cached_statistics(books).people}
+    assert (people["bob"].skips, people["bob"].flags) == (19, 1)
+    assert any("takes 1.0 s" in alarm for alarm in people["carol"].alarms)
 
 
 def test_agreement_over_time_has_a_point_for_each_day_of_judges_and_people(books, campaign, judges, couple):
@@ -147,9 +147,8 @@ def test_agreement_over_time_has_a_point_for_each_day_of_judges_and_people(books
 def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple):
     Collection.objects.filter(pk=books.pk).update(hourly_rate=36)
     books.refresh_from_db()
-    for key, value in {"pairs": 10, "labelled:1": 4, "escalated:split": 1, "escalated:audit": 2, "settled": 1}.items():
-        counters.add(campaign.pk, key, value)
-    for key, value in {"cost": 0.5, "calls": 50, "audited": 1}.items():
+    progress = {"pairs": 10, "labelled:1": 4, "escalated:split": 1, "escalated:audit": 2, "settled": 1}
+    for key, value in (progress | {"cost": 0.5, "calls": 50, "audited": 1}).items():
         counters.add(campaign.pk, key, value)
     item = judged(make_pair(books), couple, [1, 1], milliseconds=10_000)
     for judgment, member in zip(item.judgments.order_by("pk"), couple, strict=True):
@@ -180,16 +179,15 @@ def failed_route(collection, campaign, judges, size=30, drawn=20):
         counters.add(campaign.pk, key, value)
 
 
-def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(client, books, campaign, judges):
+def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(charlie, books, campaign, judges):
     failed_route(books, campaign, judges)
     found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert [route.key for route in found.over] == [SURE.key]
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     address = f"/c/books/audits/{campaign.number}/to-people/"
-    asked = client.get(f"{address}?route={SURE.key}").content.decode()
+    asked = charlie.get(f"{address}?route={SURE.key}").text
     assert "<strong>10 pairs</strong> will wait for two people each" in asked and "20 judgments" in asked
     assert Item.objects.filter(state="open").count() == 0, "nothing happens before it is confirmed"
-    assert client.post(address, {"route": SURE.key}).status_code == 302
+    assert charlie.post(address, {"route": SURE.key}).status_code == 302
     assert Item.objects.filter(state="open", reason="audit", overlap=2).count() == 10
     after = selectors.campaign_status(books, campaign)
     assert (after["audits"], after["escalated"], after["labelled"]) == (30, 0, 30)
@@ -197,8 +195,8 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
         "the estimate rests on the random draw"
     )
     assert services.unasked_pairs(campaign, SURE) == []
-    assert client.get(f"{address}?route=nonsense").status_code == 404
-    assert "above the limit" in client.get("/c/books/quality/").content.decode()
+    assert charlie.get(f"{address}?route=nonsense").status_code == 404
+    assert "above the limit" in charlie.get("/c/books/quality/").text
 
 
 def test_returned_pairs_are_those_of_the_route_alone(books, judges):
@@ -212,7 +210,7 @@ def test_returned_pairs_are_those_of_the_route_alone(books, judges):
 
 
 def test_a_large_collection_shows_what_a_worker_computed_and_when(
-    client, books, campaign, judges, monkeypatch, django_assert_max_num_queries
+    charlie, books, campaign, judges, monkeypatch, django_assert_max_num_queries
 ):
     failed_route(books, campaign, judges)
     monkeypatch.setattr(statistics, "SMALL", 10)
@@ -231,8 +229,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(
     assert [one.name for one in found.people] == ["alice", "bob"]
     assert found.points
     assert {month.membership for month in statistics.cached_months(books)} == {one.membership for one in found.people}
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    assert client.post("/c/books/statistics/refresh/", headers={"HX-Request": "true"}).status_code == 204
+    assert charlie.post("/c/books/statistics/refresh/", headers={"HX-Request": "true"}).status_code == 204
     compute_statistics()
     assert StoredResult.objects.get().at > found.at
 
@@ -246,19 +243,18 @@ def test_an_audit_page_shows_neither_debate_nor_label(client, books, judges):
     alice = make_member(books, "alice")
     client.force_login(alice.user)
     client.post("/c/books/judge/next/")
-    text = client.get("/c/books/judge/").content.decode()
+    text = client.get("/c/books/judge/").text
     assert pair.document.text[:30] in text
     assert "tell-tale" not in text and 'id="debate"' not in text and "audit" not in text.lower()
     assert "from the text alone" in text
     Item.objects.filter(pk=item.pk).update(reason="disagreement")
-    assert "tell-tale" in client.get("/c/books/judge/").content.decode()
+    assert "tell-tale" in client.get("/c/books/judge/").text
 
 
-def test_the_agreement_page_can_be_narrowed_to_audited_pairs(client, books, couple):
+def test_the_agreement_page_can_be_narrowed_to_audited_pairs(charlie, books, couple):
     judged(make_pair(books), couple, [1, 0])
     audited = [judged(make_pair(books), couple, [n, n], "audit").pair_id for n in (0, 1)]
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    text = client.get("/c/books/quality/?population=audited").content.decode()
+    text = charlie.get("/c/books/quality/?population=audited").text
     assert "2 pairs (audited" in text
     assert pairs_where(books, "alice", "bob", "agree:audited").tolist() == audited
     assert pairs_where(books, "alice", "bob", "disagree:audited").tolist() == []

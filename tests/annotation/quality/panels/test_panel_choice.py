@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
 
 from annotation.agreement.resampling import MISSING
 from annotation.quality.panels import independence, quality, subsets
-from annotation.quality.panels.choosing import choose_judges
+from annotation.quality.panels.choosing import choose_judges, measure_panel
 
 RANDOM, COPY = 7, 8
 """Places of the planted judges in `field`; 0 to 6 are honest, and 8 is a copy of 0."""
@@ -115,11 +115,11 @@ def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken
     random = np.random.default_rng(800)
     votes, truth = field(8, accuracy=0.9)
     half = np.where(random.random(300) < 0.5, votes[1], random.random(300) < 0.5)
-    choice = choose_judges(np.vstack([votes[:7], half]).astype(np.int8), truth)
-    assert choice.measures.qualities[7].balanced_accuracy.value > 0.6, "above any absolute floor"
-    assert re.findall(r"\d\.\d{3}", choice.measures.qualities[7].failure_reason) == [
-        f"{choice.measures.qualities[7].balanced_accuracy.value:.3f}", f"{choice.measures.floor.value:.3f}",
-    ]  # fmt: skip
+    measures = choose_judges(np.vstack([votes[:7], half]).astype(np.int8), truth).measures
+    accuracy = measures.qualities[7].balanced_accuracy.value
+    assert accuracy > 0.6, "above any absolute floor"
+    reason = measures.qualities[7].failure_reason
+    assert re.findall(r"\d\.\d{3}", reason) == [f"{accuracy:.3f}", f"{measures.floor.value:.3f}"]
 
 
 def test_too_few_good_judges_are_no_panel_and_the_reason_says_so():
@@ -135,20 +135,18 @@ def test_too_few_good_judges_are_no_panel_and_the_reason_says_so():
 # Quality
 
 
-def test_balanced_accuracy_is_scikit_learns():
-    votes, truth = field(10)
-    for mine in votes:
-        found = quality.balanced_accuracy(mine, truth)
-        assert found.value == pytest.approx(balanced_accuracy_score(truth, mine))
-        assert found.low < found.value < found.high
-
-
-def test_balanced_accuracy_by_hand():
+def test_balanced_accuracy_by_hand_and_as_scikit_learns():
     """Relevant: 3 of 4 found. Not relevant: 1 of 2 found. (0.75 + 0.5) / 2 = 0.625; two pairs have no gold."""
     truth = np.array([1, 1, 1, 1, 0, 0, MISSING, MISSING], dtype=np.int8)
     mine = np.array([1, 1, 1, 0, 0, 1, 1, 0], dtype=np.int8)
     found = quality.balanced_accuracy(mine, truth)
     assert (found.value, found.n) == (0.625, 6)
+
+    votes, truth = field(10)
+    for mine in votes:
+        found = quality.balanced_accuracy(mine, truth)
+        assert found.value == pytest.approx(balanced_accuracy_score(truth, mine))
+        assert found.low < found.value < found.high
 
 
 def test_the_majority_of_the_others_by_hand():
@@ -168,30 +166,21 @@ def test_chance_is_fishers_exact_test():
 
 def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_place():
     votes, truth = field(11)
-    only_relevant = np.where(truth == 1, truth, MISSING).astype(np.int8)
-    choice = choose_judges(votes, only_relevant)
-    relevant = int(truth.sum())
-    assert choice.measures.floor.measure == "kappa_majority"
-    assert re.findall(r"\d+", choice.measures.floor.no_gold_reason) == [str(relevant), "0", "20"]
-    assert (
-        choice.measures.qualities[0].balanced_accuracy.value is None
-        and "one class" in choice.measures.qualities[0].balanced_accuracy.reason
-    )
+    measures = choose_judges(votes, np.where(truth == 1, truth, MISSING).astype(np.int8)).measures
+    assert measures.floor.measure == "kappa_majority"
+    assert re.findall(r"\d+", measures.floor.no_gold_reason) == [str(int(truth.sum())), "0", "20"]
+    accuracy = measures.qualities[0].balanced_accuracy
+    assert accuracy.value is None and "one class" in accuracy.reason
 
 
 def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
     votes, truth = field(11)
     few = np.where(np.arange(len(truth)) < 30, truth, MISSING).astype(np.int8)
     choice = choose_judges(votes, few)
-    assert (
-        choice.measures.reference_counts == (int((few == 0).sum()), int((few == 1).sum()))
-        and min(choice.measures.reference_counts) < 20
-    )
-    assert choice.panels.proposed.error_correlation is None and choice.panels.proposed.effective_votes is None
-    assert (
-        choice.panels.proposed.balanced_accuracy.value is None
-        and choice.panels.proposed.accuracies_without_member == (None,) * 5
-    )
+    counts, proposal = choice.measures.reference_counts, choice.panels.proposed
+    assert counts == (int((few == 0).sum()), int((few == 1).sum())) and min(counts) < 20
+    assert proposal.error_correlation is None and proposal.effective_votes is None
+    assert proposal.balanced_accuracy.value is None and proposal.accuracies_without_member == (None,) * 5
     assert choice.measures.qualities[0].balanced_accuracy.n == 30, "it is shown, with its interval, and decides nothing"
 
 
@@ -199,13 +188,9 @@ def test_the_floor_follows_the_field_and_can_be_set():
     assert quality.derive_floor("balanced_accuracy", [0.9, 0.8, 0.5]) == pytest.approx(0.7)
     assert quality.derive_floor("balanced_accuracy", [0.65, 0.62, None]) == 0.6, "never below"
     assert quality.derive_floor("kappa_majority", [0.7, 0.6, 0.1]) == pytest.approx(0.4)
-    votes, truth = field(12)
-    choice = choose_judges(votes, truth, floor_value=0.99)
-    assert (
-        choice.measures.floor.is_set_by_admin
-        and choice.panels.eligible == ()
-        and "0 of 9 candidates" in choice.panels.no_proposal_reason
-    )
+    choice = choose_judges(*field(12), floor_value=0.99)
+    assert choice.measures.floor.is_set_by_admin and choice.panels.eligible == ()
+    assert "0 of 9 candidates" in choice.panels.no_proposal_reason
 
 
 # Independence
@@ -222,8 +207,6 @@ def test_error_correlation_and_effective_votes_by_hand():
     assert independence.effective_votes(5, 1.0) == 1.0 and independence.effective_votes(5, 0.0) == 5.0
     assert independence.effective_votes(5, None) is None and independence.effective_votes(5, -0.25) == 5.0
 
-
-def test_a_judge_without_an_error_has_no_error_correlation():
     votes, truth = field(13)
     votes[1] = truth
     choice = choose_judges(votes, truth)
@@ -257,6 +240,9 @@ def test_every_subset_is_looked_at_and_both_orders_are_right():
         assert one.largest_kappa == pytest.approx(kappas[one.most_similar])
     assert [one.largest_kappa for one in by_largest] == sorted(one.largest_kappa for one in by_largest)
 
+    with pytest.raises(ValueError, match="749,398 sets of 5"):
+        subsets.rank_subsets(np.zeros((41, 41)), range(41))
+
 
 def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     """Truth 1 1 1 0 0 0. Three of five right on every pair but the first: recalls 2/3 and 1, balanced 5/6.
@@ -269,8 +255,6 @@ def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     times = 20  # gold needs twenty of each class
     choice = choose_judges(np.tile(votes, times), np.tile(truth, times), floor_value=0.0)
     assert choice.panels.proposed is None, "three of them are equal: copies"
-    from annotation.quality.panels.choosing import measure_panel
-
     subset = subsets.Subset((0, 1, 2, 3, 4), 0.0, 0.0, (0, 1))
     found = measure_panel(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, None])
     assert found.balanced_accuracy.value == pytest.approx(5 / 6)
@@ -279,8 +263,3 @@ def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     assert found.cost_per_pair is None
     priced = measure_panel(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, 0.5])
     assert priced.cost_per_pair == pytest.approx(1.5)
-
-
-def test_forty_candidates_are_the_most():
-    with pytest.raises(ValueError, match="749,398 sets of 5"):
-        subsets.rank_subsets(np.zeros((41, 41)), range(41))

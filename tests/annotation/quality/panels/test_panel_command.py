@@ -1,16 +1,12 @@
 """`panel NAME`: from stored votes, labels made elsewhere and reference grades to a document."""
 
-import json
 import re
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 
-from annotation.quality.panels.quality import NO_GOLD
 from annotation.quality.panels.report import choose_panel
-from corpus.errors import BadInput
 from corpus.importing.assess import import_judgments
+from tests.called import call
 from tests.evidence import make_assessor, make_campaign, make_judge
 from tests.factories import make_collection
 from tests.panel_scene import PAIRS, add_pairs, answers, cast, refer, vote
@@ -45,8 +41,8 @@ def judged(books, voted):
 def bring(books, tmp_path):
     """Import a judge's grades that were made elsewhere."""
 
-    def run(name, verdicts):
-        rows = [f"q1,d{n},{3 if yes else 0}" for n, yes in enumerate(verdicts)]
+    def run(name, verdicts, ids="q1,d"):
+        rows = [f"{ids}{n},{3 if yes else 0}" for n, yes in enumerate(verdicts)]
         path = tmp_path / f"{name}.csv"
         path.write_text("query_id,doc_id,grade\n" + "\n".join(rows) + "\n")
         import_judgments(books, path, assessor=name, kind="judge")
@@ -54,18 +50,14 @@ def bring(books, tmp_path):
     return run
 
 
-def panel(*options: str) -> dict:
-    out = StringIO()
-    call_command("panel", "books", *options, "--json", stdout=out, stderr=StringIO())
-    return json.loads(out.getvalue())
+def panel(*options):
+    return call("panel", "books", *options, "--json").json
 
 
-def refused(*options: str) -> str:
-    out, err = StringIO(), StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("panel", "books", *options, "--json", stdout=out, stderr=err)
-    assert (end.value.code, out.getvalue()) == (2, "")
-    return err.getvalue()
+def refused(*options):
+    done = call("panel", "books", *options, "--json")
+    assert (done.code, done.out) == (2, "") and "\n" not in done.err.strip()
+    return done.err
 
 
 def sets_of(found: dict) -> list[set[str]]:
@@ -82,18 +74,8 @@ def test_the_coin_is_never_proposed_and_the_copy_made_elsewhere_is_named(judged,
     coin = next(one for one in found["candidates"] if one["name"] == "coin")
     assert not coin["passes"] and "chance (p = " in coin["why_not"]
     assert found["proposed"] == found["by_mean"][0] and found["reason"] is None
-
-
-def test_without_gold_the_same_by_the_majority_of_the_others(voted, bring):
-    votes, _ = voted
-    bring("gpt", votes[0])
-    found = panel()
-    assert found["floor"]["measure"] == "kappa_majority"
-    assert (found["gold"]["pairs"], found["gold"]["relevant"]) == (0, 0)
-    assert found["gold"]["unused"] == NO_GOLD
-    assert found["copies"] == [["j0", "gpt"]]
-    assert found["by_mean"] and all("coin" not in one for one in sets_of(found))
-    assert found["proposed"]["error_correlation"] is None and found["proposed"]["effective_votes"] is None
+    text = call("panel", "books").out
+    assert "floor: coin" in text and "j0 and gpt are" in text and 'ensemble = ["j' in text
 
 
 def test_every_figure_of_the_document(judged):
@@ -119,29 +101,19 @@ def test_every_figure_of_the_document(judged):
     assert set(best["without"]) == set(best["judges"]) and best["usable"]
 
 
-def test_only_pairs_that_all_candidates_judged_are_compared(judged, bring):
-    votes, _ = judged
-    bring("few", votes[0][:60])
-    found = panel()
-    assert found["pairs"] == 60
-    assert panel("--candidates", "j0,j1,j2")["pairs"] == 120
-
-
-def test_who_judged_too_few_pairs_is_left_out_with_the_reason(judged, bring):
+def test_only_pairs_that_all_candidates_judged_are_compared_and_who_judged_too_few_is_left_out(judged, bring, books):
+    votes, truth = judged
     bring("few", [1] * 19)
-    found = panel()
-    assert [(one["name"], *re.findall(r"\d+", one["reason"])) for one in found["left_out"]] == [("few", "19", "20")]
+    made = panel()
+    assert [(row["name"], *re.findall(r"\d+", row["reason"])) for row in made["left_out"]] == [("few", "19", "20")]
     assert "fewer than 20 pairs" in refused("--candidates", "few,j0")
-
-
-def test_candidates_that_share_no_pairs_are_refused_with_whom_to_leave_out(judged, bring, books, tmp_path):
-    path = tmp_path / "late.csv"
+    refer(books, [1 - truth[0], *truth[1:]], name="second")
+    assert panel()["gold"]["pairs"] == 119, "of references that differ the pair has no gold"
+    bring("half", votes[0][:60])
+    assert panel()["pairs"] == 60 and panel("--candidates", "j0,j1,j2")["pairs"] == 120
     add_pairs(books, "q2", [f"e{n}" for n in range(30)])
-    rows = [f"q2,e{n},{n % 2}" for n in range(30)]
-    path.write_text("query_id,doc_id,grade\n" + "\n".join(rows) + "\n")
-    import_judgments(books, path, assessor="late", kind="judge")
-    said = refused()
-    assert "The 9 candidates share 0 pairs, and 20 are needed. Without late the others share 120" in said
+    bring("late", [n % 2 for n in range(30)], "q2,e")
+    assert "The 10 candidates share 0 pairs, and 20 are needed. Without late the others share 60" in refused()
 
 
 def test_an_old_version_of_a_judge_is_left_out_unless_named(judged, books):
@@ -182,20 +154,10 @@ def test_the_price_of_a_vote_counts_failed_tries_and_forgets_the_cache(books):
     }
 
 
-def test_of_references_that_differ_the_pair_has_no_gold(judged, books):
-    _, truth = judged
-    refer(books, [1 - truth[0], *truth[1:]], name="second")
-    assert panel()["gold"]["pairs"] == 119
-
-
-def test_people_and_the_reference_are_no_candidates(judged, books):
+def test_bad_input_is_said_in_one_line(judged, books):
     make_assessor(books, "alice")
-    said = refused("--candidates", "qrels,j0")
-    assert said.startswith("--candidates: ") and "qrels" in said
-
-
-def test_bad_input_is_said_in_one_line(judged):
     for options, words in (
+        (["--candidates", "qrels,j0"], "--candidates: "),  # people and the reference are no candidates
         (["--candidates", "nobody"], "No assessor named nobody"),
         (["--candidates", "j0,j0"], "--candidates names a judge twice"),
         (["--candidates", "j0"], "only j0 did"),
@@ -203,20 +165,7 @@ def test_bad_input_is_said_in_one_line(judged):
         (["--floor", "nan"], "--floor nan"),
         (["--bootstrap", "-1"], "cannot be negative"),
     ):
-        said = refused(*options)
-        assert words in said and "\n" not in said.strip()
-
-
-def test_a_collection_without_votes_says_what_to_do(books):
-    assert "import labels" in refused()
-    with pytest.raises(BadInput):
-        choose_panel(books)
-
-
-def test_people_read_the_same_in_words(judged, bring):
-    votes, _ = judged
-    bring("gpt", votes[0])
-    out = StringIO()
-    call_command("panel", "books", stdout=out, stderr=StringIO())
-    said = out.getvalue()
-    assert "floor: coin" in said and "j0 and gpt are" in said and 'ensemble = ["j' in said
+        assert words in refused(*options)
+    make_collection("films")
+    empty = call("panel", "films")
+    assert empty.code == 2 and "import labels" in empty.err

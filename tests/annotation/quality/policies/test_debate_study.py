@@ -69,8 +69,6 @@ def test_a_configurations_recalls_and_escalation_as_counted_by_hand():
     one_round = measure_configuration({pair: debate_label(debate, 1) for pair, debate in DEBATES.items()}, GOLD)
     assert (one_round["escalated"], one_round["escalation"]) == (1, pytest.approx(1 / 8))
 
-
-def test_a_class_without_a_pair_has_no_recall_and_no_balanced_accuracy():
     row = measure_configuration({1: 1, 5: 1}, GOLD)
     assert row["recall_relevant"]["value"] == 1.0
     assert row["recall_not_relevant"]["value"] is None

@@ -105,19 +105,12 @@ def test_before_both_labels_were_seen_the_judges_own_share_decides():
 
 
 def believing_campaign(
-    pairs: int = 40,
-    *,
-    without: int | None = None,
-    believes: bool = True,
-    gold: bool = True,
-    said_alone: bool = False,
-    windowed: int = 0,
+    pairs=40, *, without=None, believes=True, gold=True, said_alone=False, windowed=0
 ) -> tuple[Campaign, np.ndarray, np.ndarray]:
     """One judge with log-probabilities, two without; `without`: the pair on which the first gives none.
 
-    `said_alone`: as they were stored while one alternative was asked for, without the answer not
-    given. `windowed`: of so many pairs the votes are about the second window of the document, which
-    decided.
+    `said_alone`: as they were stored while one alternative was asked for, without the answer not given.
+    `windowed`: of so many pairs the votes are about the second window of the document, which decided.
     """
     books = make_collection("books")
     judges = [make_judge("sure"), make_judge("mute"), make_judge("third")]

@@ -152,16 +152,11 @@ def test_a_judge_without_log_probabilities_is_refused():
     assert not Campaign.objects.filter(policy="lara").exists()
 
 
-def test_the_comparison_looks_at_the_campaign_that_has_answers():
-    source, _, _ = believing_campaign(10)
-    lara_live.start(source.collection, judge="sure", share=0.5)
-    document = call("evaluate_policies", "books", "--json").json
-    assert (document["campaign"], document["pairs"]) == (source.number, 10)
-
-
-def test_the_admins_pages_show_a_campaign_of_lara(client):
+def test_the_comparison_and_the_admins_pages_show_a_campaign_of_lara(client):
     source, _, _ = believing_campaign(10)
     campaign = lara_live.start(source.collection, judge="sure", share=0.5)
+    document = call("evaluate_policies", "books", "--json").json
+    assert (document["campaign"], document["pairs"]) == (source.number, 10)
     lara_live.step(campaign)
     client.force_login(make_member(source.collection, "charlie", Role.ADMIN).user)
     for address in ("", "campaigns/", "quality/", f"pairs/?campaign={campaign.number}&state=escalated"):

@@ -105,8 +105,9 @@ def test_every_window_of_a_long_document_is_paid_and_one_decides():
         assert (one["latency_ms"]["summed"], one["latency_ms"]["wall"]) == (summed, wall), name
 
 
-def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic_errors(campaign):
-    found = evaluated()["policies"]["debate, 2 rounds"]["after"]
+def test_people_as_good_as_the_reference_leave_only_automatic_errors_and_what_nobody_knows_stays_unknown(campaign):
+    policies = evaluated()["policies"]
+    found = policies["debate, 2 rounds"]["after"]
     # Automatic: 9 is wrongly no, 3 wrongly yes; 7 and 8 are found by people.
     assert found["gold"]["recall_relevant"]["value"] == pytest.approx(4 / 5)
     assert found["gold"]["recall_not_relevant"]["value"] == pytest.approx(4 / 5)
@@ -114,6 +115,15 @@ def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic
     assert found["people"]["balanced_accuracy"]["value"] is None
     assert "0 of 2" in found["people"]["balanced_accuracy"]["reason"]
     assert found["adjudicator"]["balanced_accuracy"]["value"] is None
+
+    one = policies["debate, 1 round"]
+    assert (one["hours"], one["people"], one["total"]) == (None, None, None)
+    assert one["machine"] == pytest.approx(0.04)
+    assert policies["ensemble, 3 of 5"]["people"] == 0.0, "nobody is asked, so it costs nothing"
+
+    for options in (("--reference", "people"), ("--campaign", 999_999)):
+        refused = call("evaluate_policies", "books", *options)
+        assert refused.code == 2 and refused.err.startswith(f"{options[0]}: ")
 
 
 def test_human_escalates_every_pair_to_three(campaign):
@@ -131,16 +141,3 @@ def test_what_was_not_stored_is_not_available():
     assert not three["available"] and "own" not in three
     assert "2 of 10 pairs" in three["reason"]  # 7 and 8
     assert found["debate, 2 rounds"]["available"]
-
-
-def test_money_and_hours_that_nobody_knows_stay_unknown(campaign):
-    one = evaluated()["policies"]["debate, 1 round"]
-    assert (one["hours"], one["people"], one["total"]) == (None, None, None)
-    assert one["machine"] == pytest.approx(0.04)
-    assert evaluated()["policies"]["ensemble, 3 of 5"]["people"] == 0.0, "nobody is asked, so it costs nothing"
-
-
-def test_a_question_about_nothing_is_refused_by_its_option(campaign):
-    for options in (("--reference", "people"), ("--campaign", 999_999)):
-        refused = call("evaluate_policies", "books", *options)
-        assert refused.code == 2 and refused.err.startswith(f"{options[0]}: ")

@@ -57,13 +57,9 @@ BY_HAND = {
 }  # fmt: skip
 
 
-def cells_of(campaign: Campaign) -> dict[str, CrossingCell]:
-    found = cached_results.cached_comparison(campaign.collection, campaign)["document"]
-    return {one["key"]: page.load_cell(one) for one in found["debate_by_ensemble"]}
-
-
 def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign):
-    cells = cells_of(campaign)
+    document = cached_results.cached_comparison(campaign.collection, campaign)["document"]
+    cells = {row["key"]: page.load_cell(row) for row in document["debate_by_ensemble"]}
     assert set(cells) == set(BY_HAND)
     for key, (pairs, label, wrong) in BY_HAND.items():
         cell = cells[key]
@@ -72,19 +68,17 @@ def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign):
     assert sum(cell.pairs for cell in cells.values()) == 10
 
 
-@pytest.mark.parametrize("key", list(BY_HAND))
-def test_a_cell_opens_its_pairs(campaign, charlie, key):
+def test_a_cell_opens_its_pairs_and_one_without_meaning_none(campaign, charlie):
     shown = get(charlie, "/c/books/policies/")
-    address = f"/c/books/pairs/?campaign={campaign.number}&amp;cross={key}"
-    assert address in shown
-    listed = re.findall(r'href="/c/books/pairs/(\d+)/"', get(charlie, unescape(address)))
     in_order = list(campaign.collection.pair_set.order_by("pk").values_list("pk", flat=True))
-    assert [in_order.index(int(pair)) + 1 for pair in listed] == BY_HAND[key][0]
-
-
-@pytest.mark.parametrize("key", ["9y.5-0", "lost.5-0", "none.none", "1y.none", "x", "1y.5", "1y.5-0'", "999y.0-0"])
-def test_a_cell_without_pairs_and_one_without_meaning_open_none(campaign, charlie, key):
-    assert "No pair matches" in get(charlie, f"/c/books/pairs/?campaign={campaign.number}&cross={key}")
+    for key, (numbers, _label, _wrong) in BY_HAND.items():
+        address = f"/c/books/pairs/?campaign={campaign.number}&amp;cross={key}"
+        assert address in shown
+        listed = re.findall(r'href="/c/books/pairs/(\d+)/"', get(charlie, unescape(address)))
+        assert [in_order.index(int(pair)) + 1 for pair in listed] == numbers, key
+    for key in ("9y.5-0", "lost.5-0", "none.none", "1y.none", "x", "1y.5", "1y.5-0'", "999y.0-0"):
+        page = get(charlie, f"/c/books/pairs/?campaign={campaign.number}&cross={key}")
+        assert "No pair matches" in page, key
 
 
 def test_the_simulator_answers_cost_hours_and_expected_error(campaign, charlie):
@@ -186,27 +180,27 @@ def test_the_debate_study_is_a_page_whose_tables_are_saved(campaign, charlie, tm
     ]  # fmt: skip
 
 
-def test_a_large_or_empty_collection_has_a_page_of_the_debate_study_too(campaign, charlie, monkeypatch):
+def test_a_collection_without_a_campaign_or_without_debates_says_so(campaign, charlie):
     Campaign.objects.filter(pk=campaign.pk).update(policy="ensemble")
     assert "No debates yet" in get(charlie, "/c/books/policies/study/")
+    charlie.force_login(make_member(make_collection("films"), "ada", Role.ADMIN).user)
+    assert charlie.get("/c/films/policies/").context["campaign"] is None
+    assert charlie.post("/c/films/policies/compare/").status_code == 302
+
+
+@pytest.fixture
+def is_large(campaign, monkeypatch):
+    """So that a worker compares, which is there."""
     monkeypatch.setattr(statistics, "SMALL", 5)
     counters.add(campaign.pk, "calls", 6)
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
+
+
+def test_a_large_collection_shows_what_a_worker_compared(campaign, charlie, is_large):
+    assert "Not compared yet" in get(charlie, "/c/books/policies/")
     response = charlie.get("/c/books/policies/study/")
     assert response.context["is_large"] and response.context["tables"] == []
-
-
-def test_a_collection_without_a_campaign_says_what_to_do(client):
-    client.force_login(make_member(make_collection("books"), "charlie", Role.ADMIN).user)
-    assert client.get("/c/books/policies/").context["campaign"] is None
-    assert client.post("/c/books/policies/compare/").status_code == 302
-
-
-def test_a_large_collection_shows_what_a_worker_compared(campaign, charlie, monkeypatch):
-    monkeypatch.setattr(statistics, "SMALL", 5)
-    counters.add(campaign.pk, "calls", 6)
-    assert "Not compared yet" in get(charlie, "/c/books/policies/")
     statistics.STATISTICS.compute_now(campaign.collection)
-    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     charlie.post("/c/books/policies/compare/")
     assert "In progress" in get(charlie, "/c/books/policies/")
     compare_policies()
@@ -218,10 +212,7 @@ def test_a_large_collection_shows_what_a_worker_compared(campaign, charlie, monk
     assert charlie.get("/c/books/").status_code == 200
 
 
-def test_a_comparison_whose_row_is_gone_ends_with_the_others(campaign, charlie, monkeypatch):
-    monkeypatch.setattr(statistics, "SMALL", 5)
-    counters.add(campaign.pk, "calls", 6)
-    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
+def test_a_comparison_whose_row_is_gone_ends_with_the_others(campaign, charlie, is_large):
     cached_results.POLICIES.refresh(campaign.collection, campaign=campaign.pk)
     background.enqueue(cached_results.POLICIES.task, StoredResult.objects.get().pk + 1)
     compare_policies()

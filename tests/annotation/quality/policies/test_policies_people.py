@@ -49,19 +49,16 @@ def world(seed: int = 1, pairs: int = 4_000) -> World:
     return found
 
 
-def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False) -> CampaignAnswers:
+def campaign_of(counts: World, draw: random.Random | None, *, naive: bool = False) -> CampaignAnswers:
     """What a campaign leaves of the world; `draw`: whom the audit draws, else the truth of all is gold."""
     groups = []
-    for (truth, yes), pairs in sorted(known.items()):
-        probability = ASKED[abs(2 * yes - 5)]
-        drawn = sum(draw.random() < probability for _ in range(pairs)) if draw else pairs
-        told = (
-            ReferenceLabels(people=truth, weight=1.0 if naive else 1 / probability)
-            if draw
-            else ReferenceLabels(gold=truth)
-        )
+    for (truth, yes), pairs in sorted(counts.items()):
+        probability, drawn, label = ASKED[abs(2 * yes - 5)], pairs, ReferenceLabels(gold=truth)
+        if draw:
+            drawn = sum(draw.random() < probability for _ in range(pairs))
+            label = ReferenceLabels(people=truth, weight=1.0 if naive else 1 / probability)
         votes = {place: YES if place < yes else NO for place in range(5)}
-        truths = Counter({told: drawn, ReferenceLabels(): pairs - drawn})
+        truths = Counter({label: drawn, ReferenceLabels(): pairs - drawn})
         groups.append(AnswerGroup({}, votes, {}, pairs, truths))
     return CampaignAnswers(groups)
 
@@ -133,17 +130,18 @@ def audited(campaign: Campaign, number: int, grades: list[int], probability: flo
 
 
 def test_people_weigh_one_where_escalated_and_the_inverse_where_audited(campaign):
+    settled(campaign, 2, [1, 1], "audit")
+    assert read_answers(campaign).measured("people") == 0, "a pair that an admin handed over is in no sample"
     settled(campaign, 6, [0, 0], "conflict")
     settled(campaign, 8, [1, 0], "disagreement", adjudicated=1)
     audited(campaign, 1, [1, 1], 0.25)
     pairs = pairs_of(campaign.collection)
     make_item(pairs[8], "conflict", campaign=campaign.pk, place=next_place())  # 9 waits for people
-    truths = truths_of(campaign)
-    assert (truths[pairs[5].pk].people, truths[pairs[5].pk].weight) == (0, 2.0), "6 stands for the conflict 9, too"
-    assert (truths[pairs[7].pk].people, truths[pairs[7].pk].weight) == (1, 1.0), "the adjudicator's answer"
-    assert (truths[pairs[0].pk].people, truths[pairs[0].pk].weight) == (1, 4.0)
-    assert (truths[pairs[8].pk].people, truths[pairs[8].pk].weight) == (None, 0.0)
-    assert truths[pairs[8].pk].gold == 1
+    truths = {number: truths_of(campaign)[pairs[number - 1].pk] for number in (1, 6, 8, 9)}
+    # 6 stands for the conflict 9, too; 8 has the adjudicator's answer.
+    weights = {number: (truth.people, truth.weight) for number, truth in truths.items()}
+    assert weights == {1: (1, 4.0), 6: (0, 2.0), 8: (1, 1.0), 9: (None, 0.0)}
+    assert truths[9].gold == 1
     assert read_answers(campaign).measured("people") == 3
 
 
@@ -179,13 +177,8 @@ def test_people_who_judged_every_pair_are_measured_against_the_reference(campaig
     assert (relevant["value"], other["value"]) == (pytest.approx(4 / 5), pytest.approx(4 / 5))
 
 
-def test_where_there_is_neither_gold_nor_people_nothing_is_measured(campaign):
-    found = group_answers([StoredAnswers(1, votes={place: YES for place in range(5)})])
-    one = replay_policy(ENSEMBLE, FIVE, found, reference="none")
-    assert one.own.balanced.value is None and one.own.balanced.reason == "not measured"
-    assert (one.labelled, one.escalated) == (1, 0), "what needs no truth is known"
-
-
-def test_an_answer_of_a_pair_that_an_admin_handed_over_after_a_failed_audit_is_in_no_sample(campaign):
-    settled(campaign, 2, [1, 1], "audit")
-    assert read_answers(campaign).measured("people") == 0
+def test_where_there_is_neither_gold_nor_people_nothing_is_measured():
+    answers = group_answers([StoredAnswers(1, votes={place: YES for place in range(5)})])
+    replay = replay_policy(ENSEMBLE, FIVE, answers, reference="none")
+    assert replay.own.balanced.value is None and replay.own.balanced.reason == "not measured"
+    assert (replay.labelled, replay.escalated) == (1, 0), "what needs no truth is known"
