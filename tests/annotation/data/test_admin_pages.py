@@ -45,7 +45,7 @@ def listed(page: str) -> int:
     return len(re.findall(r'<a href="/c/books/pairs/\d+/"', page))
 
 
-def test_every_number_on_the_home_opens_as_many_pairs(charlie):
+def test_every_number_on_the_home_opens_as_many_pairs_and_it_asks_for_news_while_a_campaign_runs(charlie):
     page = text(charlie.get("/c/books/"))
     wanted = {"labelled": 8, "escalated": 6, "failed": 2, "pending": 2, "settled": 1, "open": 5}
     for state, count in wanted.items():
@@ -54,6 +54,14 @@ def test_every_number_on_the_home_opens_as_many_pairs(charlie):
         assert address in page, state
         assert re.search(rf'href="{re.escape(address)}"\s*>\s*<strong>\s*{count}\s*</strong>', page), state
         assert listed(text(charlie.get(address.replace("&amp;", "&")))) == count, state
+
+    assert 'hx-trigger="every 5s, ' in text(charlie.get("/c/books/"))
+    part = charlie.get("/c/books/", headers={"HX-Request": "true"})
+    assert part.status_code == 200
+    assert "<html" not in part.content.decode()
+    Campaign.objects.update(state="finished")
+    assert charlie.get("/c/books/", headers={"HX-Request": "true"}).status_code == 286
+    assert "every 5s" not in text(charlie.get("/c/books/"))
 
 
 NARROWED = {
@@ -96,16 +104,6 @@ def test_a_page_costs_the_same_however_much_it_lists(books, charlie):
         counters.add(campaign.pk, "pairs", 1)
     for address, most in COSTS.items():
         assert statements(address) <= before[address] <= most, address
-
-
-def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie):
-    assert 'hx-trigger="every 5s, ' in text(charlie.get("/c/books/"))
-    part = charlie.get("/c/books/", headers={"HX-Request": "true"})
-    assert part.status_code == 200
-    assert "<html" not in part.content.decode()
-    Campaign.objects.update(state="finished")
-    assert charlie.get("/c/books/", headers={"HX-Request": "true"}).status_code == 286
-    assert "every 5s" not in text(charlie.get("/c/books/"))
 
 
 def test_an_annotator_sees_their_own_work_and_collections_and_nothing_else(people, books):
@@ -208,7 +206,7 @@ def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie, people)
         assert (row.role, row.is_active) == (3, True), "nobody takes their own access away"
 
 
-def test_guidelines_are_kept_in_versions_previewed_and_not_overwritten(charlie, books):
+def test_guidelines_and_instruction_are_kept_in_versions_previewed_and_not_overwritten(charlie, books):
     address = "/c/books/settings/guidelines/"
     assert guidelines.current(books)[0] == 0
     page = text(charlie.post(address, {"text": "Look:\n- closely\n- <b>twice</b>", "base": "0", "preview": "1"}))
@@ -221,8 +219,6 @@ def test_guidelines_are_kept_in_versions_previewed_and_not_overwritten(charlie, 
     assert guidelines.current(books) == (2, "Second.\n")
     assert ">First." in text(charlie.get(f"{address}?version=1"))
 
-
-def test_a_new_instruction_keeps_the_old_one_and_warns_of_its_cost(charlie, books):
     before = books.instruction
     assert "changes the prompts" in text(charlie.get("/c/books/settings/instruction/"))
     charlie.post("/c/books/settings/instruction/", {"text": "Only facts.", "base": "0"})

@@ -1,4 +1,4 @@
-"""Filters of the table by person, day, comment, flag, campaign and route: on the page, in bulk acts and in the API."""
+"""The table of pairs: filters on the page, in bulk acts and in the API; order by each column, pages by key, search."""
 
 import re
 from datetime import UTC, datetime
@@ -8,12 +8,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.data import pairs as pair_pages
 from annotation.models import Assignment, Role
 from annotation.models.pair_table import BulkAct, SavedView
 from api.tokens import make_token
-from corpus.models import Judgment, Pair
+from corpus.models import Collection, Document, Item, Judgment, Pair
+from corpus.models.search import DocumentTerms
+from corpus.search import full_text
 from judges.costs import counters
 from judges.models import Campaign, Work
+from tests.admin_site import only_collection, people_at_work
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
@@ -114,3 +118,120 @@ def test_columns_are_kept_for_the_person_in_their_order_and_cost_one_statement_a
     charlie.post("/display/", {"theme": "dark"})
     assert heads() == ["query", "document", "people", "judged"], "appearance and columns do not overwrite each other"
     assert "of-judged" not in client_of(make_member(admin.collection, "dora", Role.ADMIN)).get("/c/books/pairs/").text
+
+
+@pytest.fixture
+def judged():
+    return only_collection()
+
+
+@pytest.fixture
+def reader(judged):
+    client = client_of(people_at_work(judged)["charlie"])
+    for place, item in enumerate(Item.objects.all()):
+        Item.objects.filter(pk=item.pk).update(priority=-0.5 if place % 2 else 0.25)
+    return client
+
+
+def listed(page: str) -> list[str]:
+    return re.findall(r'<a href="/c/books/pairs/(\d+)/"', page)
+
+
+def cells(page: str, column: int) -> list[str]:
+    """What a column of the table says, row by row."""
+    rows = re.findall(r"<tr>\s*<td class=.of-box.*?</tr>", page, re.S)
+    found = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.S)[column] for row in rows]
+    return [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in found]
+
+
+STATES = ["labelled", "escalated", "failed", "running", "pending", "waits", "conflict", "completed", "new"]
+VALUES = {
+    "query": (1, lambda text: text.split()[0]), "document": (2, lambda text: text.split()[0]),
+    "state": (3, lambda text: STATES.index(text.split()[0])), "label": (4, lambda text: float(text.split()[0])),
+    "origin": (5, str), "gold": (6, lambda text: float(text.split()[0])), "priority": (7, float),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("downwards", [False, True], ids=["ascending", "descending"])
+@pytest.mark.parametrize("column", VALUES)
+def test_every_column_sorts_both_ways_and_what_has_no_value_comes_last(reader, column, downwards):
+    sign = "-" if downwards else ""
+    page = reader.get(f"/c/books/pairs/?sort={sign}{column}").text
+    place, read = VALUES[column]
+    said = cells(page, place)
+    known = [text for text in said if text not in ("", "none")]
+    assert len(said) == 18 and len(set(known)) > 1
+    values = [read(text) for text in known]
+    assert values == sorted(values, reverse=downwards)
+    assert all(text in ("", "none") for text in said[len(known) :]), "what has no value comes last"
+    direction = "descending" if downwards else "ascending"
+    assert re.search(rf'class="of-{column}[^"]*"\s*aria-sort="{direction}"', page)
+    assert page.count("aria-sort") == 1
+
+
+@pytest.mark.parametrize("sort", [*VALUES, "-label", "-query", "-gold", "nonsense"])
+def test_pages_in_any_order_show_every_pair_once_and_lead_back(monkeypatch, reader, sort):
+    whole = listed(reader.get(f"/c/books/pairs/?sort={sort}").text)
+    monkeypatch.setattr(pair_pages, "PAGE", 7)
+    seen, address = [], f"/c/books/pairs/?sort={sort}"
+    while address:
+        page = reader.get(address).text
+        seen += listed(page)
+        following = re.search(r'rel="next" href="\?([^"]+)"', page)
+        address = f"/c/books/pairs/?{following[1].replace('&amp;', '&')}" if following else ""
+    assert seen == whole and len(set(whole)) == 18
+    back = re.search(r'rel="prev" href="\?([^"]+)"', page)
+    assert back
+    assert listed(reader.get(f"/c/books/pairs/?{back[1].replace('&amp;', '&')}").text) == whole[7:14]
+
+
+def test_grades_stand_as_numbers_with_their_words_and_a_key_that_means_nothing_is_no_error(judged, reader):
+    for key in ("after=3&key=x", "after=3&key=nan", "after=x", "before=0&key=1", "after=3&key=inf"):
+        assert reader.get(f"/c/books/pairs/?sort=label&{key}").status_code == 200
+    page = reader.get("/c/books/pairs/").text
+    words = {"0 not relevant", "1 relevant"}
+    assert set(cells(page, 4)) - {"none"} == words and set(cells(page, 6)) - {""} <= words
+    assert re.findall(r"<option value=\"([01])\"[^>]*>([^<]*)<", page) == [("0", "0 not relevant"), ("1", "1 relevant")]
+    assert reader.get("/c/books/pairs/?label=1").context["filters"].label == "1"
+    Collection.objects.filter(pk=judged.pk).update(grades=10, relevant_from=5)
+    assert set(cells(reader.get("/c/books/pairs/").text, 4)) - {"none"} == {"0 not relevant", "1"}
+
+    page = reader.get("/c/books/pairs/?q=keys&state=failed&sort=-label").text
+    chips = re.findall(r'<li class="badge accent">([^:]+): <bdi>([^<]+)</bdi><a href="\?([^"]*)"', page)
+    assert chips == [("Search", "keys", "state=failed&amp;sort=-label"), ("State", "failed", "q=keys&amp;sort=-label")]
+
+
+def index(judged: Collection) -> None:
+    full_text.index_documents(judged.pk, lambda _done, _total: None, lambda: False)
+
+
+# A longer word may begin with a term, and titles are searched, too.
+TERMS = {"hashable": 8, "hash": 8, "HASHABLE elements": 4, "elements nowhere": 0, "可变对象": 3, "映射类型": 3,
+         "'); DROP TABLE": 0, "a & !b": 0, "...": 0}  # fmt: skip
+
+
+def test_texts_and_titles_of_documents_are_searched_by_their_terms_frequent_ones_as_rare_ones(
+    judged, reader, monkeypatch
+):
+    index(judged)
+    for q, count in TERMS.items():
+        assert len(listed(reader.get("/c/books/pairs/", {"q": q}).text)) == count, q
+    rows = {sort: listed(reader.get(f"/c/books/pairs/?q=hashable&sort={sort}").text) for sort in ("", "-label")}
+    monkeypatch.setattr(pair_pages, "LISTED_DOCUMENTS", 2)
+    for sort, same in rows.items():
+        assert listed(reader.get(f"/c/books/pairs/?q=hashable&sort={sort}").text) == same
+
+
+def test_documents_are_indexed_once_and_what_was_imported_meanwhile_too(judged):
+    told: list[tuple[int, int]] = []
+    index(judged)
+    known = DocumentTerms.objects.count()
+    assert known == Document.objects.count()
+    new = Document.objects.create(
+        collection=judged, external_id="late", text="Zebra — 'quoted' \\ word", content_hash="0"
+    )
+    full_text.index_documents(judged.pk, lambda done, total: told.append((done, total)), lambda: False)
+    assert told == [(1, 1)]
+    assert DocumentTerms.objects.get(document=new).terms == "'quoted' 'word' 'zebra'"
+    full_text.index_documents(judged.pk, lambda done, total: told.append((done, total)), lambda: False)
+    assert len(told) == 1

@@ -131,9 +131,7 @@ def test_exports_and_training_lead_to_each_other(charlie):
     assert 'href="/c/books/exports/?format=prism"' in charlie.get("/c/books/training/").text
     assert 'value="prism" checked' in flat(charlie.get("/c/books/exports/?format=prism").text)
     charlie.post("/c/books/exports/make/", {"format": "prism", **SET})
-    found = re.search(
-        r'href="([^"]+)"[^>]*>Train a reranker on this export', flat(charlie.get("/c/books/exports/").text)
-    )
-    assert found
-    page = charlie.get(found[1].partition("#")[0]).text
-    assert re.search(rf'value="{re.escape(Snapshot.objects.get().folder)}" selected', page)
+    exports = flat(charlie.get("/c/books/exports/").text)
+    link = re.search(r'href="([^"#]+)[^"]*"[^>]*>Train a reranker on this export', exports)
+    folder = re.escape(Snapshot.objects.get().folder)
+    assert link and re.search(rf'value="{folder}" selected', charlie.get(link[1]).text)

@@ -1,4 +1,4 @@
-"""Fixed splits: kept lists of queries, splits that queries carry, and that neither leaks into a training set."""
+"""Fixed splits: kept lists, splits that queries carry, and versions of the qrels, of which none leaks into training."""
 
 from collections import Counter
 
@@ -12,12 +12,17 @@ from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.splitting import IN_TEST, split_queries
 from annotation.models import AuditEntry, Role
 from annotation.models.snapshots import QuerySplit, Snapshot
+from benchmark.models import Qrels
+from benchmark.qrels import reading
+from benchmark.qrels.importing import import_version
+from benchmark.qrels.versions import labels_version, original_version, store_version
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
-from corpus.models import Document, ExportedLabels, Query
+from corpus.models import Document, ExportedLabels, Judgment, Label, Pair, Query
 from tests.called import call
+from tests.evidence import make_assessor
 from tests.factories import make_member
-from tests.judged_books import export, lines
+from tests.judged_books import export, lines, make_books
 from tests.reading import flat
 
 
@@ -124,14 +129,12 @@ def test_queries_may_carry_their_split(books, tmp_path):
     assert {side: n["queries"] for side, n in manifest["counts"]["splits"].items()} == {"train": 5, "dev": 2, "test": 3}
     assert {one["from"] for one in manifest["named_splits"]} == {"queries"}
 
-
-def test_a_query_whose_text_is_updated_stays_on_its_list(books, tmp_path):
     keep(books)
     old = Query.objects.get(collection=books, external_id="q0")
     Query.objects.filter(pk=old.pk).update(is_current=False)
     Query.objects.create(collection=books, external_id="q0", text="What is it?", content_hash="new", version=2)
-    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits={"test": "fixed"})
-    assert manifest["named_splits"][0]["queries"] == 2
+    manifest = export(books, "prism", tmp_path / "newer", teacher="votes", named_splits={"test": "fixed"})
+    assert manifest["named_splits"][0]["queries"] == 2, "a query whose text is updated stays on its list"
 
 
 def test_names_that_do_not_exist_overlap_or_have_no_labelled_query_are_refused(books, tmp_path):
@@ -191,3 +194,74 @@ def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):
     acts = AuditEntry.objects.filter(act__startswith="export.split").order_by("pk")
     told = [(one.act, one.person.username, one.details["split"]) for one in acts]
     assert told == [("export.split-kept", "alice", "fixed"), ("export.split-deleted", "alice", "fixed")]
+
+
+@pytest.fixture
+def filled():
+    """Labels of all pairs; version 1 is the reference of three queries, version 2 has holes of theirs filled."""
+    filled = make_books()
+    reference = make_assessor(filled, "qrels", "reference")
+    for pair in Pair.objects.filter(collection=filled, query__external_id__in=["q0", "q1", "q2"]).order_by("pk")[::3]:
+        Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=3)
+    first = original_version(filled)
+    rows = reading.load_rows(labels_version(filled))
+    Qrels.objects.filter(kind="labels").delete()
+    kept = {query: row for query, row in rows.items() if query in reading.load_rows(first)}
+    store_version(filled, Qrels.Kind.FILLED, kept, parent=first, note="pool of two runs")
+    return filled
+
+
+def test_a_filled_version_is_a_beir_folder_with_all_queries_in_test(filled, tmp_path):
+    manifest = export(filled, "beir", tmp_path / "out", qrels=2)
+    names = sorted(path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.*"))
+    assert names == ["corpus.jsonl", "manifest.json", "qrels/test.tsv", "queries.jsonl"]
+    header, *rows = (tmp_path / "out" / "qrels" / "test.tsv").read_text().splitlines()
+    assert header == "query-id\tcorpus-id\tscore" and len(rows) == 9
+    wanted = reading.load_named(Qrels.objects.get(number=2))
+    assert {tuple(row.split("\t")) for row in rows} == {
+        (query, document, str(grade)) for query, found in wanted.items() for document, grade in found.items()
+    }
+    assert {row["_id"] for row in lines(tmp_path / "out" / "queries.jsonl")} == {"q0", "q1", "q2"}
+    assert manifest["qrels"]["number"] == 2 and manifest["qrels"]["kind"] == "filled"
+    assert manifest["qrels"]["sha256"] == Qrels.objects.get(number=2).content_hash
+    assert manifest["options"]["split"] is None and manifest["counts"]["origins"] == {"ensemble": 9}
+
+    Query.objects.filter(collection=filled, external_id="q2").update(is_current=False)
+    manifest = export(filled, "beir", tmp_path / "newer", qrels=2)
+    assert manifest["counts"]["pairs"] == 6
+    assert list(manifest["counts"]["left_out"].values()) == [3] and "newer version" in str(manifest["counts"])
+
+
+def test_mteb_has_the_grades_of_the_version_and_not_those_of_now(filled, tmp_path):
+    Label.objects.filter(pair__collection=filled).update(grade=0)
+    export(filled, "mteb", tmp_path / "out", qrels=1)
+    rows = lines(tmp_path / "out" / "qrels" / "test.jsonl")
+    assert [row["score"] for row in rows] == [3, 3, 3]
+    assert "split: test" in (tmp_path / "out" / "README.md").read_text()
+    with pytest.raises(BadInput, match="no qrels version 7"):
+        export(filled, "mteb", tmp_path / "no", qrels=7)
+
+
+def test_a_version_with_pairs_that_are_no_candidates_is_exported_whole(filled, tmp_path):
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("q0 0 d9-0 1\nq0 0 d0-0 2\n")
+    made = import_version(filled, qrels)
+    export(filled, "beir", tmp_path / "out", qrels=made.number)
+    assert (tmp_path / "out" / "qrels" / "test.tsv").read_text().splitlines()[1:] == ["q0\td0-0\t2", "q0\td9-0\t1"]
+    (held,) = ExportedLabels.objects.all()
+    assert held.split == "test" and held.grades == [None] and len(held.pairs) == 1
+
+
+def test_the_pages_lead_from_a_version_to_its_export(filled, client, settings, tmp_path):
+    settings.VAR = tmp_path
+    client.force_login(make_member(filled, "alice", Role.ADMIN).user)
+    page = client.get(reverse("qrels", args=["books"])).content.decode()
+    address = f"{reverse('exports', args=['books'])}?format=beir&amp;qrels=2"
+    assert address in page
+    form = client.get(address.replace("&amp;", "&")).content.decode()
+    assert '<option value="2" selected>version 2, 9 judged pairs (pool of two runs)</option>' in form
+    values = {"format": "mteb", "split": "0.9", "seed": "0", "near_duplicates": "0.8", "labels": "resolved",
+              "teacher": "labels", "preset": "paper", "shape": "pair", "qrels": "2"}  # fmt: skip
+    assert client.post(reverse("make_export", args=["books"]), values).status_code == 302
+    assert Snapshot.objects.get().manifest["counts"]["splits"]["test"]["pairs"] == 9
+    assert "version 2 (pool" in " ".join(client.get(reverse("exports", args=["books"])).content.decode().split())

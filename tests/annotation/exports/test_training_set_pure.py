@@ -178,7 +178,8 @@ def chosen(rows, **options):
     return [one.doc_id for q in kept for one in q.rows], dict(+left)
 
 
-def test_a_machines_label_needs_the_votes_asked_for_and_peoples_labels_none():
+def test_rows_are_filtered_by_agreement_negatives_for_each_positive_and_documents_of_a_query():
+    # A machine's label needs the votes asked for, and people's labels none.
     rows = [
         row("a", True, yes=5, votes=5),
         row("b", True, yes=3, votes=5),
@@ -188,8 +189,7 @@ def test_a_machines_label_needs_the_votes_asked_for_and_peoples_labels_none():
     ]
     assert chosen(rows, agreement=0.8) == (["a", "c", "d"], {"too little agreement": 2})
 
-
-def test_negatives_are_limited_by_the_positives_of_their_query_and_hard_ones_come_first():
+    # Negatives are limited by the positives of their query, and hard ones come first.
     rows = [row("p", True), *(row(f"n{n}") for n in range(6)), row("hard", rank=12)]
     kept, left = chosen(rows, negatives=2)
     assert {"p", "hard"} < set(kept) and len(kept) == 3
@@ -197,6 +197,7 @@ def test_negatives_are_limited_by_the_positives_of_their_query_and_hard_ones_com
     assert kept == sorted(kept)
     assert chosen([row("n1"), row("n2")], negatives=3)[0] == []
 
+    # A fixed number of documents leaves room for a negative.
     rows = [*(row(f"p{n}", True) for n in range(4)), row("n")]
     kept, _ = chosen(rows, documents=3)
     assert len(kept) == 3 and "n" in kept
@@ -233,12 +234,16 @@ def test_options_that_do_not_go_together_are_refused_by_name(options, named):
     assert [name for name, _sentence in refused.value.problems] == [named]
 
 
-def test_a_benchmark_keeps_every_judgment_unless_near_duplicates_are_asked_for():
+def test_a_benchmark_keeps_near_duplicates_unless_told_and_a_card_names_the_languages_of_a_share_of_the_queries():
     for name, told, least in (
         ("beir", {}, None), ("beir", {"near_duplicates": "0.9"}, 0.9), ("prism", {}, 0.8),
         ("prism", {"near_duplicates": "0"}, None), ("prism", {"near_duplicates": None}, None),
     ):  # fmt: skip
         assert ExportOptions.read({"format": name, **told}).near == least
+
+    assert list_languages(Counter(en=199, pt=1)) == ["en"]
+    assert list_languages(Counter(zh=12, en=188)) == ["en", "zh"]
+    assert list_languages(Counter()) == ["en"]
 
 
 # Balance
@@ -260,13 +265,11 @@ def test_balancing_a_skewed_set_reaches_the_aim_and_says_what_it_kept():
     assert measure_spread(larger)["entropy"] < 0.99  # no larger cap would do
 
 
-def test_cells_have_their_edges_where_the_paper_has_them():
+def test_cells_have_their_edges_and_entropy_is_that_of_the_paper_where_every_cell_is_filled():
     lengths = [0, 63, 64, 127, 128, 4095, 4096, 10**6]
     assert (cells_of([0.0] * 8, lengths) % 8).tolist() == [0, 0, 1, 1, 2, 6, 7, 7]
     assert (cells_of([0.0, 0.16, 1 / 6, 0.5, 5 / 6, 1.0], [0] * 6) // 8).tolist() == [0, 0, 1, 3, 5, 5]
 
-
-def test_entropy_is_that_of_the_paper_where_every_cell_is_filled():
     even = measure_spread(np.full(48, 10))
     assert [even[key] for key in ("entropy", "entropy_of_all_cells", "coefficient_of_variation")] == [1.0, 1.0, 0.0]
     half = measure_spread(np.array([10] * 24 + [0] * 24))
@@ -284,10 +287,9 @@ def test_balancing_by_the_entropy_of_the_paper_reaches_the_aim_over_all_cells_or
     _, prism = balance_pairs(scores, lengths, places, entropy="prism")
     assert prism["after"]["entropy_of_all_cells"] >= 0.99 > ours["after"]["entropy_of_all_cells"]
     assert prism["cap"] < ours["cap"]
+    low = sum(score < 0.5 for score in scores)  # they come first
     with pytest.raises(BadInput, match="only 24 cells"):
-        balance_pairs(
-            [score for score in scores if score < 0.5], lengths[: sum(s < 0.5 for s in scores)], places, entropy="prism"
-        )
+        balance_pairs(scores[:low], lengths[:low], places, entropy="prism")
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9_000)), min_size=1, max_size=200), st.integers(0, 3))
@@ -297,9 +299,3 @@ def test_balancing_always_reaches_the_aim_and_keeps_every_filled_cell(rows, seed
     assert found["after"]["entropy"] >= 0.99
     filled = np.array(found["before"]["cells"]) > 0
     assert ((np.array(found["after"]["cells"]) > 0) == filled).all()
-
-
-def test_a_card_names_the_languages_of_a_share_of_the_queries_and_not_of_one_of_them():
-    assert list_languages(Counter(en=199, pt=1)) == ["en"]
-    assert list_languages(Counter(zh=12, en=188)) == ["en", "zh"]
-    assert list_languages(Counter()) == ["en"]

@@ -27,30 +27,17 @@ def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["dev.jsonl", "manifest.json", "train.jsonl"]
     train, dev = (lines(tmp_path / "out" / f"{split}.jsonl") for split in ("train", "dev"))
     assert (len(train), len(dev)) == (27, 3)
-    first = train[0]
-    assert first == {
+    assert train[0] == {
         "query": "What is thing 0 number0?",
         "document": "Title 0\n" + " ".join(f"word0x0x{w}" for w in range(20)),
-        "loss_type": "point-wise",
-        "revised_score": 0.8,
-        "annotated_label": "yes",
-        "contribution_evidence": "",
+        "loss_type": "point-wise", "revised_score": 0.8, "annotated_label": "yes", "contribution_evidence": "",
         **{f"judge-{n}_annotated_label": "yes" if n < 5 else "no" for n in range(1, 6)},
-        "annotated_score": 0.8,
-        "query_id": "q0",
-        "doc_id": "d0-0",
-        "instruction": "Holds the answer.",
-        "source": "books",
-        "origin": "ensemble",
-        "assumed": False,
-        "synthetic": False,
+        "annotated_score": 0.8, "query_id": "q0", "doc_id": "d0-0", "instruction": "Holds the answer.",
+        "source": "books", "origin": "ensemble", "assumed": False, "synthetic": False,
         "labelled_at": None,  # A label without a judgment.
-    }
-    assert (train[1]["annotated_label"], train[1]["revised_score"], train[1]["loss_type"]) == (
-        "no",
-        0.2,
-        "point-wise;sft",
-    )
+    }  # fmt: skip
+    second = [train[1][key] for key in ("annotated_label", "revised_score", "loss_type")]
+    assert second == ["no", 0.2, "point-wise;sft"]
     assert manifest["options"]["teacher"] == "votes"
     assert manifest["counts"]["splits"]["dev"] == {"rows": 3, "pairs": 3, "queries": 1, "relevant": 1}
     assert [file["name"] for file in manifest["files"]] == ["train.jsonl", "dev.jsonl"]
@@ -65,23 +52,32 @@ def run_file(path, ranked):
     return str(path)
 
 
-def test_hard_negatives_come_from_the_ranks_asked_for_and_are_marked_as_assumed(books, tmp_path):
-    run = run_file(
-        tmp_path / "bm25.run", {"q0": ["d0-0", "d1-0", "d2-1", "d0-2", "d3-0"], "q1": ["d4-1"], "q99": ["x"]}
-    )
-    manifest = export(books, "prism", tmp_path / "out", teacher="labels", run=run, ranks="2-4", split=1)
+def test_hard_negatives_come_from_the_ranks_of_a_file_or_a_stored_run_and_are_marked_as_assumed(
+    books, tmp_path, settings
+):
+    settings.VAR = tmp_path
+    ids = ["d0-0", "d1-0", "d2-1", "d0-2", "d3-0"]
+    file = run_file(tmp_path / "bm25.run", {"q0": ids, "q1": ["d4-1"], "q99": ["x"]})
+    manifest = export(books, "prism", tmp_path / "out", teacher="labels", run=file, ranks="2-4", split=1)
     rows = [row for row in lines(tmp_path / "out" / "train.jsonl") if row["query_id"] == "q0"]
     assert [(row["doc_id"], row["assumed"], row["annotated_label"]) for row in rows] == [
-        ("d0-0", False, "yes"),
-        ("d0-1", False, "no"),
-        ("d0-2", False, "no"),
-        ("d1-0", True, "no"),
-        ("d2-1", True, "no"),
-    ]
+        ("d0-0", False, "yes"), ("d0-1", False, "no"), ("d0-2", False, "no"),
+        ("d1-0", True, "no"), ("d2-1", True, "no"),
+    ]  # fmt: skip
     assert rows[3]["origin"] == "assumed" and {row["revised_score"] for row in rows} == {0.0, 1.0}
     assert manifest["counts"]["assumed"] == 2
     assert manifest["options"]["run"]["name"] == "bm25.run"
     assert len(manifest["options"]["run"]["sha256"]) == 64
+
+    run = Run.objects.create(collection=books, name="bm25", kind="imported", state="ready")
+    keys = dict(Document.objects.filter(collection=books, external_id__in=ids).values_list("external_id", "pk"))
+    query = Query.objects.get(collection=books, external_id="q0")
+    rankings.store(run, {query.pk: rankings.RankedQuery([keys[name] for name in ids], [9.0, 8.0, 7.0, 6.0, 5.0])})
+    options = ("--teacher", "labels", "--split", "1", "--ranks", "2-4", "--format", "prism")
+    assert call("export", "books", *options, "--run", "bm25", "--out", tmp_path / "named").code == 0
+    assert (tmp_path / "named/train.jsonl").read_bytes() == (tmp_path / "out/train.jsonl").read_bytes()
+    refused = call("export", "books", *options, "--run", "bm26", "--out", tmp_path / "no")
+    assert refused.code == 2 and refused.err.startswith("--run: ") and "bm26" in refused.err
 
 
 def test_what_a_panel_or_a_reranker_scores_high_is_a_hole_and_no_negative(books, tmp_path):
@@ -131,11 +127,8 @@ def test_pairs_with_fewer_votes_than_the_panel_has_have_no_score_of_votes(books,
     assert list(left_out.values()) == [1] and "fewer votes" in str(left_out)
     export(books, "prism", tmp_path / "labels", teacher="labels", split=1)
     row = next(row for row in lines(tmp_path / "labels" / "train.jsonl") if row["doc_id"] == "extra")
-    assert (row["annotated_score"], row["judge-4_annotated_label"], row["judge-5_annotated_label"]) == (
-        None,
-        "yes",
-        None,
-    )
+    values = (row["annotated_score"], row["judge-4_annotated_label"], row["judge-5_annotated_label"])
+    assert values == (None, "yes", None)
 
 
 def test_the_released_preset_trains_point_wise_where_score_and_label_agree(books, tmp_path):
@@ -163,20 +156,19 @@ def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     )
 
 
-def test_the_same_texts_in_two_collections_stay_on_one_side(books, tmp_path):
+def test_the_same_texts_in_two_collections_and_near_copies_of_a_query_stay_on_one_side(books, tmp_path):
+    def sides(folder, key, cut, **options):
+        export(books, "prism", tmp_path / folder, **options)
+        return [{row[key][cut:] for row in lines(tmp_path / folder / f"{name}.jsonl")} for name in ("train", "dev")]
+
     make_books("copies")
-    export(books, "prism", tmp_path / "out", teacher="votes", collections=("copies",), split=0.7)
-    train, dev = ({row["query"] for row in lines(tmp_path / "out" / f"{split}.jsonl")} for split in ("train", "dev"))
+    train, dev = sides("out", "query", 0, teacher="votes", collections=("copies",), split=0.7)
     assert train and dev and not train & dev
-
-
-def test_near_copies_of_a_query_go_to_one_side(books, tmp_path):
     for n in range(10):
         twin = make_query(books, f"what IS thing {n} number{n}", external_id=f"z{n}")
         pair = make_pair(books, twin, make_document(books, " ".join(f"twin{n}x{w}" for w in range(20))))
         make_label(pair, 1)
-    export(books, "prism", tmp_path / "out", teacher="labels", split=0.6)
-    train, dev = ({row["query_id"][1:] for row in lines(tmp_path / "out" / f"{s}.jsonl")} for s in ("train", "dev"))
+    train, dev = sides("twins", "query_id", 1, teacher="labels", split=0.6)
     assert train and dev and not train & dev
 
 
@@ -290,22 +282,6 @@ def test_rows_say_when_their_newest_judgment_was_made(books, tmp_path):
     export(books, "rtriever", tmp_path / "rtriever", split=1)
     bundles = {row["query_id"]: row["labelled_at"] for row in lines(tmp_path / "rtriever" / "train.jsonl")}
     assert bundles["q0"] == rows["d0-0"] and bundles["q1"] is None
-
-
-def test_a_stored_run_is_taken_by_its_name(books, tmp_path, settings):
-    settings.VAR = tmp_path
-    run = Run.objects.create(collection=books, name="bm25", kind="imported", state="ready")
-    ids = ["d0-0", "d1-0", "d2-1", "d0-2", "d3-0"]
-    keys = dict(Document.objects.filter(collection=books, external_id__in=ids).values_list("external_id", "pk"))
-    query = Query.objects.get(collection=books, external_id="q0")
-    rankings.store(run, {query.pk: rankings.RankedQuery([keys[one] for one in ids], [9.0, 8.0, 7.0, 6.0, 5.0])})
-    options = ("--teacher", "labels", "--split", "1", "--ranks", "2-4", "--format", "prism")
-    file = run_file(tmp_path / "bm25.run", {"q0": ids})
-    for folder, name in (("named", "bm25"), ("file", file)):
-        assert call("export", "books", *options, "--run", name, "--out", tmp_path / folder).code == 0
-    assert (tmp_path / "named/train.jsonl").read_bytes() == (tmp_path / "file/train.jsonl").read_bytes()
-    refused = call("export", "books", *options, "--run", "bm26", "--out", tmp_path / "no")
-    assert refused.code == 2 and refused.err.startswith("--run: ") and "bm26" in refused.err
 
 
 @pytest.fixture

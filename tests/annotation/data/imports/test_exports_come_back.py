@@ -1,11 +1,17 @@
-"""Every export of training sets, imported into a new collection, has the same pairs, grades and texts again."""
+"""Every export, imported into a new collection, has the same pairs, labels, grades and texts again."""
 
 import json
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
-from corpus.models import Collection, Judgment, Label, Pair
+from corpus.labels import rebuild_labels
+from corpus.models import Assessor, Collection, Judgment, Label, Pair
+from tests.evidence import make_assessor, make_judgment
+from tests.factories import make_collection, make_document, make_item, make_pair, make_query
 from tests.imported_files import import_files
 from tests.judged_books import export, make_books, write_targets
 
@@ -128,3 +134,95 @@ def test_an_export_that_holds_no_collection_is_refused_by_its_name(line, what, t
     (tmp_path / "x.jsonl").write_text(json.dumps(line) + "\n")
     report, said = import_files("back", tmp_path / "x.jsonl")
     assert not report and "line 1: " in said and what in said
+
+
+@pytest.fixture
+def labelled():
+    """Labels of every origin: people, an adjudicator against them, policies, an import; ids that a sheet would run."""
+    labelled = make_collection("labelled", grades=3)
+    people = [make_assessor(labelled, name) for name in ("alice", "bob", "charlie")]
+    policy = make_assessor(labelled, "debate+ensemble", Assessor.Kind.POLICY)
+    adjudicator = make_assessor(labelled, "llm-adjudicator", Assessor.Kind.POLICY)
+    elsewhere = make_assessor(labelled, "dora", Assessor.Kind.HUMAN_IMPORT)
+    reference = make_assessor(labelled, "qrels", Assessor.Kind.REFERENCE)
+    for number in range(6):
+        query = make_query(labelled, f"What is number {number}?", external_id=f"q{number}")
+        for place in range(4):
+            name = "=d0" if not number and not place else f"d{number}-{place}"
+            text = f"Document {number} {place} says something of its own: {number * 17 + place}."
+            pair = make_pair(labelled, query, make_document(labelled, text=text, external_id=name))
+            make_judgment(pair, policy, (number + place) % 2)
+            make_judgment(pair, reference, 1)
+            if place == 0:
+                item = make_item(pair, overlap=3, taken=3, done=3, state="settled")
+                for person, grade in zip(people, (3, 3, number % 3), strict=True):
+                    Judgment.objects.create(pair=pair, assessor=person, item=item, step="final", grade=grade)
+                if number == 1:
+                    Judgment.objects.create(pair=pair, assessor=people[2], item=item, step="adjudication", grade=0)
+            elif place == 1:
+                make_judgment(pair, adjudicator, 1)
+            elif place == 2 and number % 2:
+                make_judgment(pair, elsewhere, 2)
+    rebuild_labels(labelled)
+    return labelled
+
+
+def labels_of(name: str, field: str = "grade") -> dict[tuple[str, str], object]:
+    rows = Label.objects.filter(pair__collection__name=name).values_list(
+        "pair__query__external_id", "pair__document__external_id", field
+    )
+    return {(query, document): said for query, document, said in rows}
+
+
+def export_labels(form: str, folder: Path, *options: str) -> Path:
+    call_command("export", "labelled", f"--format={form}", f"--out={folder}", *options, stdout=StringIO())
+    return folder
+
+
+def test_every_export_of_labels_gives_the_same_labels_again(labelled, tmp_path):
+    wanted = labels_of("labelled")
+    assert len(wanted) == 24 and set(wanted.values()) == {0, 1, 2, 3}
+    beir = export_labels("beir", tmp_path / "beir")
+    mteb = export_labels("mteb", tmp_path / "mteb")
+    texts = [f"--corpus={beir / 'corpus.jsonl'}", f"--queries={beir / 'queries.jsonl'}"]
+    qrels = export_labels("qrels", tmp_path / "qrels") / "qrels.txt"
+    csv = export_labels("csv", tmp_path / "csv") / "labels.csv"
+    judgments = export_labels("judgments", tmp_path / "judgments") / "judgments.jsonl"
+    imports: dict[str, list[object]] = {
+        "beir": [beir, "--graded-by=human"],
+        "mteb": [mteb, "--graded-by=human"],
+        "qrels": [qrels, *texts, "--graded-by=human"],
+        "csv": [csv, *texts, "--graded-by=human"],
+        "judgments": [judgments, *texts],
+    }
+    for name, arguments in imports.items():
+        report, _said = import_files(name, *arguments)
+        assert labels_of(name) == wanted, name
+        assert (report["documents"], report["queries"], report["labels_changed"]) == (24, 6, 24), name
+    assert labels_of("judgments", "origin") == labels_of("labelled", "origin")
+    kinds = Assessor.objects.filter(collection__name="judgments").values_list("kind", "name")
+    assert set(kinds) == {
+        ("human-import", "alice"), ("human-import", "bob"), ("human-import", "charlie"), ("human-import", "dora"),
+        ("policy", "debate+ensemble"), ("policy", "llm-adjudicator"), ("reference", "qrels"),
+    }  # fmt: skip
+
+    report, _said = import_files("unsaid", beir)  # without a word on whose they are
+    assert (report["judgments"], report["labels_changed"], labels_of("unsaid")) == (24, 0, {})
+    grades = Judgment.objects.filter(pair__collection__name="unsaid", assessor__kind="reference")
+    rows = grades.values_list("pair__query__external_id", "pair__document__external_id", "grade")
+    assert {(query, document): grade for query, document, grade in rows} == wanted, "they measure, and settle nothing"
+
+
+def test_the_same_judgments_again_change_nothing_and_others_are_refused(labelled, tmp_path):
+    beir = export_labels("beir", tmp_path / "beir")
+    path = export_labels("judgments", tmp_path / "judgments") / "judgments.jsonl"
+    import_files("copy", path, f"--corpus={beir / 'corpus.jsonl'}", f"--queries={beir / 'queries.jsonl'}")
+    before = Judgment.objects.count()
+    again, _said = import_files("copy", path)
+    assert again["changed"] is False and Judgment.objects.count() == before
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    alice = next(row for row in rows if row["assessor"] == "alice")
+    path.write_text(json.dumps({**alice, "grade": 1}) + "\n")
+    report, said = import_files("copy", path)
+    assert not report and f"{path}, line 1: grade 1," in said and "has 3 of this" in said
+    assert Judgment.objects.count() == before

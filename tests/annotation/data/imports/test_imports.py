@@ -62,7 +62,7 @@ def counts_of(text: str) -> dict[str, list[int]]:
     return {what: [int(n) for n in re.findall(r">(\d+)<", cells)] for what, cells in rows}
 
 
-def test_csv_files_are_recognised_checked_and_imported(charlie, var):
+def test_csv_files_are_recognised_checked_and_imported_and_the_second_time_it_says_what_is_new_or_changed(charlie, var):
     row = bring(charlie, "birds", ALL)
     shown = page(charlie, row)
     for words in ("Documents</option>", "Queries</option>", "Pairs to judge</option>", "Second.", "Which?"):
@@ -79,9 +79,6 @@ def test_csv_files_are_recognised_checked_and_imported(charlie, var):
     assert entry.details == {"files": ["docs.csv", "queries.csv", "pairs.csv"], "number": row.number}
     assert "Earlier imports" in charlie.get("/c/birds/import/").content.decode()
 
-
-def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie):
-    start(charlie, bring(charlie, "birds", ALL))
     more = ALL | {"docs.csv": DOCUMENTS.replace("Second.", "Other.") + "d3,,Third.\n"}
     refused = bring(charlie, "birds", more)
     assert refused.state == "failed"
@@ -266,7 +263,7 @@ def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie):
     assert "system-A already" in page(charlie, again)
 
 
-def test_an_import_starts_once_and_is_not_corrected_after(charlie):
+def test_an_import_starts_once_is_not_corrected_after_and_the_page_polls_until_it_is_over(charlie):
     row = bring(charlie, "birds", ALL)
     for _ in range(2):
         charlie.post(f"/c/birds/import/{row.number}/start/")
@@ -277,6 +274,11 @@ def test_an_import_starts_once_and_is_not_corrected_after(charlie):
     assert row.options.get("update") is not True
     work_off()
     assert contents() == [2, 1, 1, 0]
+    assert charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"}).status_code == 286
+    FileImport.objects.update(state="running", done=12_345, total=20_000, phase="documents", dry_run=False)
+    part = charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"})
+    assert part.status_code == 200 and "Reading documents: 12,345" in part.content.decode()
+    assert "<html" not in part.content.decode()
 
 
 def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(charlie, monkeypatch):
@@ -346,15 +348,6 @@ def test_a_worker_that_lost_its_lease_imports_nothing(charlie, monkeypatch):
     importing.perform_import(late)
     row.refresh_from_db()
     assert row.is_imported and contents() == [2, 1, 1, 0]
-
-
-def test_the_page_polls_until_the_job_is_over(charlie):
-    row = bring(charlie, "birds", ALL)
-    assert charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"}).status_code == 286
-    FileImport.objects.update(state="running", done=12_345, total=20_000, phase="documents", dry_run=False)
-    part = charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"})
-    assert part.status_code == 200 and "Reading documents: 12,345" in part.content.decode()
-    assert "<html" not in part.content.decode()
 
 
 @pytest.mark.slow

@@ -1,36 +1,34 @@
-"""`web_search NAME --judge J`: Tavily and Exa at a local service with faults; pages as documents."""
+"""Web searches: Tavily and Exa at a local service with faults, pages as documents, and the pages of a search."""
 
+import csv
+import html
+import io
 import json
-import os
-import signal
+import re
 from datetime import UTC, datetime
 from hashlib import sha256
-from subprocess import DEVNULL
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from annotation.data.web_search import searching
 from annotation.data.web_search.searching import WEB_SEARCHES
-from annotation.models import Role
-from annotation.models.web_search import SearchedQuery, WebSearch
-from config.env import ROOT
+from annotation.models import AuditEntry, Role
+from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from corpus.models import Document, Pair
 from jobs import leases
-from jobs.processes import spawn_child, stop_children
 from judges.management.job_command import JobCommand
 from judges.models import JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels import judges_file
 from judges.prompts.render import vote_prompt
 from judges.records import Inputs
-from judges.workers import worker_pool
 from tests.called import call
-from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_member, make_query
-from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV
 from tests.open_web import NOISY, PUBLIC, open_web
+from tests.reading import hidden_fields
 from tests.search_service import SearchService, exa, search_service, tavily
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,14 +36,12 @@ ICE = {"url": "https://ice.example/thin", "title": "Why ice is thin", "text": "I
 MELT = {"url": "https://ice.example/melt", "title": "Melting", "text": "Heat from below melts the base of the ice."}
 WHY = "why is ice thin"
 LONG_AGO = {"Retry-After": "0"}
-AT_ONCE = 2  # Searches in flight.
 
 
 @pytest.fixture(autouse=True)
-def in_this_process(request, monkeypatch):
+def in_this_process(monkeypatch):
     """The command does the work of the worker that it waits for, so that the local service and web are reached."""
-    if "worker" not in request.fixturenames:
-        monkeypatch.setattr(JobCommand, "wait_for", lambda _command, job, _name: finish(job))
+    monkeypatch.setattr(JobCommand, "wait_for", lambda _command, job, _name: finish(job))
 
 
 def finish(search: WebSearch) -> WebSearch:
@@ -165,47 +161,9 @@ def test_no_search_is_repeated_and_another_campaign_takes_the_answers_over(ice, 
     code, made, _err = search("--judge", name, "--limit", "1")
     assert code == 0 and made["calls_cached"] == 1 and service.queries().count(WHY) == 1
     assert made["imported"] == {"documents": 0, "pairs": 0}
-    assert list(SearchedQuery.objects.values_list("search__number", "cached").order_by("pk")) == [
-        (made["search"] - 1, False),
-        (made["search"] - 1, False),
-        (made["search"], True),
-    ]
+    cached = list(SearchedQuery.objects.values_list("search__number", "cached").order_by("pk"))
+    assert cached == [*[(made["search"] - 1, False)] * 2, (made["search"], True)]
     assert dict(Document.objects.filter(external_id__startswith="web-").values_list("title", "metadata")) == told
-
-
-@pytest.mark.slow
-def test_a_killed_worker_repeats_no_search_beyond_those_in_flight(instance, service, manage):
-    queries = [f"question {number}" for number in range(24)]
-    ice = make_collection("ice")
-    for number, text in enumerate(queries):
-        make_query(ice, text, external_id=f"q{number}")
-        service.script(text, tavily({**ICE, "text": f"A text about {text}."}))
-    service.delay = 0.3
-    name = judge(service)
-    JudgeVersion.objects.update(max_concurrency=AT_ONCE)
-    command = worker_pool.worker_command(1, "killed")
-    own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
-    try:
-        made = WEB_SEARCHES.start_or_join(ice, {"judge": name})
-        until(lambda: RetrievalCall.objects.filter(role="web", outcome="labelled").count() >= 4)
-        os.killpg(own.pid, signal.SIGKILL)
-        own.wait()
-    finally:
-        stop_children([own])
-    before = len(service.asked)
-    assert 4 <= before < len(queries), "everything was searched before the kill: the test says nothing"
-    assert not Document.objects.filter(collection=ice).exists()
-    done = manage("web_search", "ice", "--judge", name, "--json", environment=FAST)
-    told = json.loads(done.out)
-    assert (done.code, told["search"], told["answered"]) == (0, made.number, 24), done.err
-    assert told["imported"] == {"documents": 24, "pairs": 24}
-    assert set(service.queries()) == set(queries) and len(service.asked) <= len(queries) + AT_ONCE
-    calls = RetrievalCall.objects.filter(role="web", outcome="labelled", cached=False)
-    assert calls.count() == 24 == calls.values("cache_key").distinct().count()
-    # The same table as without a kill: each query has the one page that the service gives it.
-    assert {one.query.text: [page.document.text for page in one.results.all()] for one in made.queries.all()} == {
-        text: [f"A text about {text}."] for text in queries
-    }
 
 
 def test_a_price_by_the_call_is_estimated_booked_and_bounded(ice, service):
@@ -285,3 +243,147 @@ def test_what_cannot_search_is_refused(ice):
 
 
 VOTER = '[[judge]]\nname = "v"\nprovider = "openai"\nmodel = "m"\n[panel]\nensemble = ["v"]\n'
+
+
+HOME = "/c/questions/import/web/"
+OFFLINE = {"judge": "offline-web-search", "limit": "2", "seed": "1"}
+
+
+@pytest.fixture
+def questions(settings, tmp_path, client):
+    settings.VAR = tmp_path
+    questions = make_collection("questions")
+    for place, text in enumerate(("what does a mapping object map", "how is a class defined", "when does a loop end")):
+        make_query(questions, text, external_id=f"q{place}")
+    client.force_login(make_member(questions, "alice", Role.ADMIN).user)
+    return questions
+
+
+def text_of(response):
+    return html.unescape(" ".join(response.content.decode().split()))
+
+
+def finish_next():
+    WEB_SEARCHES.perform(leases.claim(WebSearch))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_from_the_estimate_to_documents_that_wait_to_be_judged(questions, client):
+    asked = client.post(HOME, {**OFFLINE, "fetch": ""})
+    said = text_of(asked)
+    assert 'name="confirm"' in said and not WebSearch.objects.exists()
+    assert "calls are free" in said and "are sent to the search service" in said
+    started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
+    search = WebSearch.objects.get()
+    here = f"{HOME}{search.number}/"
+    assert (started["Location"], search.total, search.options["fetch"]) == (here, 2, False)
+    assert f'hx-get="{here}"' in text_of(client.get(here))
+    assert AuditEntry.objects.filter(act="import.web", details__number=search.number).count() == 1
+
+    finish_next()
+    news = client.get(here, headers={"HX-Request": "true"})
+    said = text_of(news)
+    assert news.status_code == 286 and "Queries searched: 2 of 2." in said
+    documents = Document.objects.filter(collection=questions)
+    pairs = Pair.objects.filter(collection=questions)
+    assert 2 <= documents.count() <= pairs.count() and pairs.filter(is_candidate=True).count() == pairs.count()
+    assert f"{documents.count()} documents, {pairs.count()} pairs" in said
+    assert all(f'href="/c/questions/pairs/{pair.pk}/"' in said for pair in pairs)
+    # Addresses of the offline search exist nowhere, so none of them can be opened.
+    assert "https://offline-web-search.example/" in said and 'href="https://offline' not in said
+    assert "addresses exist nowhere" in text_of(client.get(here))
+    table = json.loads(client.get(f"{HOME}?table=web-searches&as=json").content)
+    assert table["rows"][0][5:] == [2, pairs.count(), documents.count()]
+    assert "Web search 1" in re.sub(r"search \d+", "search 1", text_of(client.get(HOME)))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_result_is_in_the_files_with_its_query_address_and_document(questions, client):
+    search = WEB_SEARCHES.start_or_join(questions, {"judge": "offline-web-search"})
+    finish_next()
+    here = f"{HOME}{search.number}/?table=results&as="
+    rows = list(csv.reader(io.StringIO(client.get(f"{here}csv").content.decode())))
+    results = WebSearchResult.objects.filter(searched__search=search).select_related("document")
+    assert rows[0][:6] == ["query id", "query", "rank", "title", "address", "document"]
+    assert {(row[4], row[5]) for row in rows[1:]} == {(one.url, one.document.external_id) for one in results}
+    table = json.loads(client.get(f"{here}json").content)
+    assert len(table["rows"]) == results.count() and table["columns"][7] == "from the cache"
+    assert "\\begin{table}" in client.get(f"{here}tex").content.decode()
+    assert client.get(f"{HOME}{search.number}/?table=other&as=csv").status_code == 404
+
+
+@pytest.mark.django_db
+def test_what_was_left_out_is_counted_and_shown_with_its_reason_and_never_as_a_link(questions, client):
+    search = WEB_SEARCHES.start_or_join(questions, {"judge": "offline-web-search"})
+    first, _second, third = SearchedQuery.objects.order_by("place")
+    SearchedQuery.objects.exclude(pk=third.pk).update(answered_at=search.created_at, cached=True)
+    results = {
+        "http://ice.example/thin": "",
+        "javascript:alert(1)": '["scheme", {}]',
+        "http://ice.example/secret": '["robots", {"host": "ice.example"}]',
+        "http://ice.example/gone": '["status", {"status": 404}]',
+        "http://ice.example/odd": '["of-later", {}]',
+    }
+    document = make_document(questions, "Ice is thin.", external_id="web-1")
+    for rank, (url, problem) in enumerate(results.items(), 1):
+        values = {"title": "<b>thin</b>", "document": None if problem else document, "problem": problem}
+        WebSearchResult.objects.create(searched=first, rank=rank, url=url, **values)
+    WebSearch.objects.update(state="failed", error="Stopped by the call limit: raise it", done=2)
+    page = client.get(f"{HOME}{search.number}/")
+    said = text_of(page)
+    assert re.search(r'href="http://ice.example/thin" rel="[^"]*noopener[^"]*nofollow"', said)
+    assert "javascript:alert(1)" in said and 'href="javascript' not in said and "<b>thin" not in page.content.decode()
+    assert all(word in said for word in ("robots.txt", "status 404", "of-later", "no results", "call limit"))
+    assert said.count("from the cache") == 2
+    table = json.loads(client.get(f"{HOME}{search.number}/?table=results&as=json").content)
+    assert [row[5] for row in table["rows"]] == ["web-1", None, None, None, None, None]
+
+    client.post(f"{HOME}{search.number}/go-on/", {"max_calls": "50"})
+    search.refresh_from_db()
+    assert (search.state, search.options["max_calls"]) == ("waiting", 50)
+    client.post(f"{HOME}{search.number}/cancel/")
+    search.refresh_from_db()
+    assert (search.state, search.done, search.total) == ("cancelled", 2, 3)
+    assert AuditEntry.objects.filter(act="import.web-control").count() == 2
+    assert client.post(f"{HOME}{search.number}/other/").status_code == 404
+    client.post(f"{HOME}{search.number}/cancel/")
+    assert AuditEntry.objects.filter(act="import.web-control").count() == 2, "it has been cancelled already"
+
+
+@pytest.mark.django_db
+def test_the_same_search_is_joined_another_one_is_begun_and_without_queries_none(questions, client):
+    def start(**options):
+        return WEB_SEARCHES.start_or_join(questions, {"judge": "offline-web-search", **options}).pk
+
+    first = start(limit=2, seed=1)
+    assert start(limit=2, seed=1, max_calls=5) == first and WebSearch.objects.get().options["max_calls"] == 5
+    assert len({first, start(limit=2, seed=1, fetch=True), start(limit=1, seed=1), start()}) == 4
+    WebSearch.objects.filter(pk=first).update(state="cancelled")
+    assert start(limit=2, seed=1) == first and WebSearch.objects.get(pk=first).state == "waiting"
+
+    make_member(make_collection("snow"), "alice", Role.ADMIN)
+    answer = client.post(HOME.replace("questions", "snow"), OFFLINE)
+    assert answer.status_code == 422 and "no queries to search" in text_of(answer)
+    assert not WebSearch.objects.filter(collection__name="snow").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_lost_its_lease_adds_nothing(questions, monkeypatch):
+    search = WEB_SEARCHES.start_or_join(questions, {"judge": "offline-web-search"})
+    held, real = leases.claim(WebSearch), searching._read_pages
+
+    def read_and_cancel(*args):
+        outcomes = real(*args)
+        WEB_SEARCHES.cancel(search)
+        return outcomes
+
+    monkeypatch.setattr(searching, "_read_pages", read_and_cancel)
+    WEB_SEARCHES.perform(held)
+    search.refresh_from_db()
+    assert search.state == "cancelled" and not Document.objects.filter(collection=questions).exists()
+    assert not WebSearchResult.objects.exists()
+    monkeypatch.undo()
+    WEB_SEARCHES.go_on(search)
+    finish_next()
+    search.refresh_from_db()
+    assert search.state == "ready" and Document.objects.filter(collection=questions).exists()

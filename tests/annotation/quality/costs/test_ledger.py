@@ -59,6 +59,10 @@ def test_cost_per_correct_label_is_worked_by_hand():
     assert found.cost.high == pytest.approx(0.15 / 0.1941, rel=1e-3)
     assert "$0.20 ($0.15 to $0.77); 75.0%" in describe_label_cost(found)
 
+    found = with_people(Statistic(0.75, 0.5, 1.0, 4, None), 8, 2)
+    assert (found.value, found.low, found.high) == (0.8, 0.6, 1.0)
+    assert with_people(Statistic(None, None, None, 0, "not measured"), 8, 2).reason == "not measured"
+
 
 def test_without_gold_or_audit_it_is_not_measured_and_a_cost_with_unknown_parts_has_no_upper_end():
     strata = ([Stratum(5, 0, 0)], [Stratum(5, 5, 5), Stratum(5, 0, 0)], [Stratum(0, 0, 0)])
@@ -74,13 +78,6 @@ def test_without_gold_or_audit_it_is_not_measured_and_a_cost_with_unknown_parts_
     assert "at least $0.20" in describe_label_cost(found) and "no upper bound" in describe_label_cost(found)
     unknown = per_label(JUDGES, "gold", 10, Paid(None, ("3 calls without a price",)), share, "")
     assert unknown.cost.value is None and "unknown (3 " in describe_label_cost(unknown)
-
-
-def test_peoples_labels_count_as_correct_beside_audited_ones():
-    """8 labels by judges at 0.75 and 2 of people: (6 + 2) / 10."""
-    found = with_people(Statistic(0.75, 0.5, 1.0, 4, None), 8, 2)
-    assert (found.value, found.low, found.high) == (0.8, 0.6, 1.0)
-    assert with_people(Statistic(None, None, None, 0, "not measured"), 8, 2).reason == "not measured"
 
 
 @pytest.fixture

@@ -1,14 +1,10 @@
 """Suspected label errors of a collection: found by a job, shown with the labels of now, sent to people by people."""
 
 import json
-import os
 import re
-import signal
-import subprocess
 
 import numpy as np
 import pytest
-from django.db import connections
 
 from annotation.models import AuditEntry, Role, StoredResult
 from annotation.models.pair_table import BulkAct
@@ -16,18 +12,12 @@ from annotation.quality.label_errors import suspects
 from annotation.quality.label_errors.signals import gather_signals, read_labels
 from annotation.quality.label_errors.suspicion import Signals
 from annotation.tasks import find_label_errors
-from config.env import ROOT
 from corpus.models import Collection, Item, Judgment, Label, Pair
-from jobs import background, leases
+from jobs import leases
 from jobs.models import BackgroundJob
-from jobs.processes import spawn_child, stop_children
-from jobs.workers import live_workers
-from judges.workers import worker_pool
 from tests.called import call
-from tests.engine_parts import FAST
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import client_of, make_collection, make_document, make_member, make_pair, make_query
-from tests.instances import until
 from tests.judged_books import make_books
 
 pytestmark = pytest.mark.django_db
@@ -174,38 +164,3 @@ def test_the_command_ranks_stores_and_refuses_in_one_line(books):
     for arguments, words in ((("nobody",), "no collection"), (("books", "--limit", "0"), "--limit must be 1")):
         refused = call("label_errors", *arguments)
         assert refused.code == 2 and words in refused.err
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_label_errors_whose_worker_is_killed_in_the_middle_are_found_by_another(instance, books):
-    workers = []
-
-    def start():
-        command = worker_pool.worker_command(1, f"label-errors-{len(workers)}")
-        workers.append(spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL))
-        return workers[-1]
-
-    other = connections.create_connection("default")
-    try:
-        first = start()
-        until(lambda: bool(live_workers()))
-        other.set_autocommit(False)
-        with other.cursor() as cursor:
-            cursor.execute("LOCK TABLE judges_attempt IN ACCESS EXCLUSIVE MODE")  # it waits in its middle
-        suspects.LABEL_ERRORS.refresh(books)
-        row = StoredResult.objects.get()
-        until(lambda: BackgroundJob.objects.filter(phase="reading votes").exists())
-        os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
-        other.rollback()
-        assert background.is_unfinished(suspects.LABEL_ERRORS.task, row.pk) and row.values is None
-        start()
-        until(lambda: not background.is_unfinished(suspects.LABEL_ERRORS.task, row.pk))
-    finally:
-        other.close()
-        stop_children(workers)
-    stored = StoredResult.objects.get(collection=books).values
-    assert stored["suspects"][0]["pair"] == wrong(books).pk
-    assert stored == suspects.find_suspects(books)
-    assert Label.objects.get(pair=wrong(books)).grade == 2

@@ -62,12 +62,6 @@ def test_each_hostile_text_is_asked_beside_its_clean_twin_whose_verdict_it_does_
     assert {one.role for one in CLEAN} == {"vote", "for", "against"}
 
 
-def test_a_judge_whose_reasoning_or_cache_costs_is_not_free():
-    for price in ("", "reasoning_price", "written_input_price", "cached_input_price"):
-        prices = {"input_price": 0.0, "output_price": 0.0} | ({price: 1.0} if price else {})
-        assert canaries.is_free(Judge("j", "openai-compatible", "m", id=1, **prices)) == (not price)
-
-
 def _said(canary) -> list[str]:
     return [quote.text for turn in (canary.history or {}).values() for quote in turn.quotes]
 
@@ -122,6 +116,10 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson():
         assert one.raises_alarm is alarm
     none = CanaryResult("v1", timezone.now(), [KindCounts("order", 0, (), 0, 0, 60)])
     assert none.flip_rate is None and not none.raises_alarm and "not measured" in none.summary
+
+    for price in ("", "reasoning_price", "written_input_price", "cached_input_price"):
+        prices = {"input_price": 0.0, "output_price": 0.0} | ({price: 1.0} if price else {})
+        assert canaries.is_free(Judge("j", "openai-compatible", "m", id=1, **prices)) == (not price)
 
 
 def test_judges_that_may_cost_money_are_asked_only_when_somebody_says_so(panel, model_server):

@@ -91,8 +91,7 @@ def test_calibration_corrects_a_judge_that_says_yes_too_often():
     own = result.own
     assert (result.label[own] == truth[own]).mean() > (raw[own] == truth[own]).mean() + 0.05
 
-
-def test_before_both_labels_were_seen_the_judges_own_share_decides():
+    # Before both labels were seen the judge's own share decides.
     beliefs = np.array([[0.9, 0.1], [0.45, 0.45], [0.0, 0.0], [0.2, 0.6]])
     nobody = np.empty(0, dtype=np.int64)
     assert calibrate_beliefs(beliefs, nobody, nobody).tolist() == pytest.approx([0.9, 0.5, 0.5, 0.25])

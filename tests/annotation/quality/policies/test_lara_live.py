@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from django.db.models.functions import Now
 
-from annotation.models import Role
+from annotation.models import Membership, Role
 from annotation.quality.policies import lara, lara_live
 from annotation.tasks import go_on_with_lara
-from annotation.work.judging import submitting
-from annotation.work.queue import assignment
-from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Label
 from jobs.background import is_unfinished
@@ -20,6 +17,7 @@ from tests.annotation.quality.policies.test_lara import believing_campaign
 from tests.called import call
 from tests.engine_parts import sums_up
 from tests.factories import make_member
+from tests.queue_scene import claim, submit
 
 pytestmark = pytest.mark.django_db
 
@@ -30,19 +28,13 @@ def _no_debates(monkeypatch):
     monkeypatch.setattr(lara_live, "play_debates", lambda campaign, work: None)
 
 
-def people_answer(collection: Collection, truth: dict[int, int], member: object) -> int:
+def people_answer(truth: dict[int, int], member: Membership) -> int:
     """The member judges everything that waits, as the queue lends it; how many."""
-    done = 0
-    while True:
-        member.refresh_from_db()
-        desk = AnnotatorContext.of(member)
-        lent = assignment.in_transaction(lambda db, desk=desk: submitting.claim(db, desk))
-        if lent is None:
-            return done
-        lease = member.assignments.get(pk=lent)
-        given = SubmittedAnswer(lease.item_id, lease.token, truth[lease.item.pair_id])
-        assignment.in_transaction(lambda db, desk=desk, given=given: submitting.submit(db, desk, given))
+    done, lease = 0, claim(member)
+    while lease:
+        lease = submit(member, lease, truth[lease.item.pair_id])
         done += 1
+    return done
 
 
 def command(*options: object) -> dict:
@@ -72,7 +64,7 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
         assert waiting == 1, "a hundredth of the pairs at a time"
         lara_live.wake()
         assert not is_unfinished(lara_live.GO_ON, campaign.pk), "people have not settled what they got"
-        assert people_answer(books, truth, alice) == 1
+        assert people_answer(truth, alice) == 1
         lara_live.wake()
         go_on_with_lara()
 
@@ -133,7 +125,7 @@ def test_labels_of_lara_are_audited_like_those_of_every_policy():
     alice = make_member(books, "alice")
     campaign = lara_live.start(books, judge="sure", share=0.1)
     lara_live.step(campaign)
-    people_answer(books, dict(zip(pairs, map(int, gold), strict=True)), alice)
+    people_answer(dict(zip(pairs, map(int, gold), strict=True)), alice)
     assert lara_live.step(campaign).labelled == 11
     routes = set(Audit.objects.filter(campaign=campaign).values_list("stratum", flat=True))
     assert routes <= {"r0.m1.y", "r0.m1.n", "r0.m-1.y", "r0.m-1.n"} and Audit.objects.count() == 11

@@ -42,7 +42,7 @@ def charlie(campaign):
 def get(client: Client, address: str) -> str:
     response = client.get(address)
     assert response.status_code == 200, address
-    return response.content.decode()
+    return response.text
 
 
 def words(html: str) -> str:
@@ -57,7 +57,7 @@ BY_HAND = {
 }  # fmt: skip
 
 
-def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign):
+def test_the_cross_table_counts_every_pair_once_as_by_hand_and_a_cell_opens_its_pairs(campaign, charlie):
     document = cached_results.cached_comparison(campaign.collection, campaign)["document"]
     cells = {row["key"]: page.load_cell(row) for row in document["debate_by_ensemble"]}
     assert set(cells) == set(BY_HAND)
@@ -67,8 +67,6 @@ def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign):
     assert {key for key, cell in cells.items() if cell.escalated} == {"1n.3-2", "2n.3-2", "open.1-4"}
     assert sum(cell.pairs for cell in cells.values()) == 10
 
-
-def test_a_cell_opens_its_pairs_and_one_without_meaning_none(campaign, charlie):
     shown = get(charlie, "/c/books/policies/")
     in_order = list(campaign.collection.pair_set.order_by("pk").values_list("pk", flat=True))
     for key, (numbers, _label, _wrong) in BY_HAND.items():
@@ -128,21 +126,21 @@ def test_the_page_names_what_is_not_available_and_serves_its_charts(campaign, ch
         shown = words(get(charlie, "/c/books/policies/"))
     assert f"10 pairs of campaign {campaign.number} (debate+ensemble), 10 of them" in shown
     assert "lara 3.5% not available: no judge" in shown
-    csv = charlie.get(f"/c/books/policies/?campaign={campaign.number}&chart=frontier&as=csv").content.decode()
+    csv = charlie.get(f"/c/books/policies/?campaign={campaign.number}&chart=frontier&as=csv").text
     assert re.search(r'^"debate, 2 rounds",debate,20.0,73.33', csv, re.MULTILINE), csv
     assert charlie.get("/c/books/policies/?chart=frontier&as=svg").headers["Content-Type"].startswith("image/svg+xml")
     assert charlie.get("/c/books/policies/?chart=nothing").status_code == 404
     assert charlie.get("/c/books/policies/?campaign=999999").status_code == 404
 
 
-def test_tables_are_saved_with_all_pairs_by_who_settles_the_rest(campaign, charlie, tmp_path):
-    """DREAM tables 1, 2, 11: the eighth pair alone is left open after three rounds, and a judge says yes, rightly."""
+def test_tables_and_those_of_the_debate_study_are_saved_by_who_settles_the_rest(campaign, charlie, tmp_path):
+    """DREAM tables 1, 2, 9 to 15: the eighth pair alone is open after three rounds, and a judge says yes, rightly."""
     assert "rest by a judge" not in get(charlie, "/c/books/policies/")
     eighth = campaign.collection.pair_set.order_by("pk")[7]
     make_attempt(campaign, eighth, make_judge("senior"), 1, role="adjudicate", round=3, milliseconds=0)
     shown = get(charlie, "/c/books/policies/")
     assert "rest by a judge" in shown
-    table = list(csv.DictReader(StringIO(charlie.get("/c/books/policies/?table=policies&as=csv").content.decode())))
+    table = list(csv.DictReader(StringIO(charlie.get("/c/books/policies/?table=policies&as=csv").text)))
     row = {one["policy"]: one for one in table}["debate, 3 rounds"]
     judged = [value for name, value in row.items() if name.endswith("the rest completed by an adjudicating judge")]
     assert list(map(float, judged)) == pytest.approx([4 / 5, 4 / 5, 4 / 5])  # wrong on 3 and on 9
@@ -156,28 +154,22 @@ def test_tables_are_saved_with_all_pairs_by_who_settles_the_rest(campaign, charl
     assert "80.0% by an adjudicating" in said.out and "80.0% by the reference" in said.out
     assert list(csv.DictReader(StringIO((tmp_path / "policies.csv").read_text()))) == table
 
-
-def test_the_debate_study_is_a_page_whose_tables_are_saved(campaign, charlie, tmp_path):
-    """DREAM tables 2 and 9 to 15."""
-    pairs = list(campaign.collection.pair_set.order_by("pk"))
-    make_attempt(campaign, pairs[7], make_judge("senior"), 1, role="adjudicate", round=3)
     shown = words(get(charlie, "/c/books/policies/study/"))
     assert "debate on books" in shown and "83.3%" not in shown
     study = "/c/books/policies/study/?as=csv&table="
-    debates = list(csv.reader(StringIO(charlie.get(f"{study}debates").content.decode())))
+    debates = list(csv.reader(StringIO(charlie.get(f"{study}debates").text)))
     # The third round, by the figures by hand in test_policies.
     assert [row[2] for row in debates[1:]] == ["1", "2", "3"]
     assert list(map(float, debates[3][3:])) == pytest.approx([4 / 5, 3 / 4, (3 / 4 + 4 / 5) / 2, 1 / 10, 10])
-    settled = list(csv.reader(StringIO(charlie.get(f"{study}settled").content.decode())))
+    settled = list(csv.reader(StringIO(charlie.get(f"{study}settled").text)))
     assert [(row[2], row[3], *map(float, row[4:])) for row in settled[1:]] == [
         ("3", "an adjudicating judge", 0.8, 0.8, 0.8), ("3", "the reference", 0.8, 0.8, 0.8),
     ]  # fmt: skip
     assert charlie.get(f"{study}orders").status_code == 404  # one campaign alone compares no orders
-    said = call("debate_study", "books", "--out", tmp_path)
+    said = call("debate_study", "books", "--out", tmp_path / "study")
     assert "80.0% relevant, 80.0% not; bAcc 80.0%" in said.out
-    assert sorted(one.name for one in tmp_path.iterdir()) == [
-        "debates.csv", "debates.tex", "settled.csv", "settled.tex",
-    ]  # fmt: skip
+    names = sorted(path.name for path in (tmp_path / "study").iterdir())
+    assert names == ["debates.csv", "debates.tex", "settled.csv", "settled.tex"]
 
 
 def test_a_collection_without_a_campaign_or_without_debates_says_so(campaign, charlie):

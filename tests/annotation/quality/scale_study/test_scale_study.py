@@ -14,14 +14,7 @@ from tests.factories import make_collection, make_document, make_pair, make_quer
 __all__ = ["_standing_worker", "worker"]
 
 
-def test_a_score_is_s_times_its_probability_and_yes_over_yes_and_no():
-    assert score_of(Turn(1, "", score=8, probabilities={"8": 0.5}), 10) == 0.4
-    assert score_of(Turn(1, "", score=8), 10) == 0.8
-    assert score_of(Turn(1, "", probabilities={"yes": 0.6, "no": 0.2}), 1) == pytest.approx(0.75)
-    assert score_of(Turn(0, ""), 1) == 0.0
-
-
-def test_the_measures_by_hand():
+def test_scores_and_measures_by_hand():
     rows = [(1, 0.999995, 1), (1, 0.5, 0), (1, 0.5, 1), (2, 0.0, 0), (2, 0.0, None)]
     scored = [ScoredScale(*row) for row in rows]
     found = measure_scale(scored)
@@ -33,6 +26,11 @@ def test_the_measures_by_hand():
     assert found["ndcg"] == pytest.approx(gained / (1 + 1 / math.log2(3)))
     assert found["queries"] == 1 and ndcg(scored[3:]) is None
     assert [measure_scale([])[name] for name in ("ties", "certain_no", "ndcg")] == [None, None, None]
+
+    assert score_of(Turn(1, "", score=8, probabilities={"8": 0.5}), 10) == 0.4
+    assert score_of(Turn(1, "", score=8), 10) == 0.8
+    assert score_of(Turn(1, "", probabilities={"yes": 0.6, "no": 0.2}), 1) == pytest.approx(0.75)
+    assert score_of(Turn(0, ""), 1) == 0.0
 
 
 @pytest.mark.slow
