@@ -197,7 +197,7 @@ def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):
 
 
 @pytest.fixture
-def filled():
+def filled(db):
     """Labels of all pairs; version 1 is the reference of three queries, version 2 has holes of theirs filled."""
     filled = make_books()
     reference = make_assessor(filled, "qrels", "reference")
