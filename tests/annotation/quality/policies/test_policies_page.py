@@ -75,8 +75,8 @@ def test_the_cross_table_counts_every_pair_once_as_by_hand_and_a_cell_opens_its_
         listed = re.findall(r'href="/c/books/pairs/(\d+)/"', get(charlie, unescape(address)))
         assert [in_order.index(int(pair)) + 1 for pair in listed] == numbers, key
     for key in ("9y.5-0", "lost.5-0", "none.none", "1y.none", "x", "1y.5", "1y.5-0'", "999y.0-0"):
-        page = get(charlie, f"/c/books/pairs/?campaign={campaign.number}&cross={key}")
-        assert "No pair matches" in page, key
+        shown = get(charlie, f"/c/books/pairs/?campaign={campaign.number}&cross={key}")
+        assert "No pair matches" in shown, key
 
 
 def test_the_simulator_answers_cost_hours_and_expected_error(campaign, charlie):
