@@ -20,7 +20,7 @@ def write(folder: Path, train: list[dict[str, Any]], dev: tuple[dict[str, Any], 
     return write_export(folder, "rtriever", train, dev, collection="books")
 
 
-def test_train_is_bundles_and_dev_is_pairs(tmp_path):
+def test_train_is_bundles_and_dev_is_pairs_and_another_recipe_refuses_them(tmp_path):
     found = read_rtriever_set(write(tmp_path / "set", [row(1)], (row(2),)))
     sides = [(Passage(f"{side}1", f"{side} 1"),) for side in ("positives", "negatives")]
     assert found.train == [Bundle("q1", "question 1", *sides, "Rule.")]
@@ -28,6 +28,8 @@ def test_train_is_bundles_and_dev_is_pairs(tmp_path):
         ("q2", "positives2", 1, "Rule."),
         ("q2", "negatives2", 0, "Rule."),
     ]
+    with pytest.raises(BadInput, match="'rtriever', not prism"):
+        read_training_set(tmp_path / "set")
 
 
 def test_passages_that_a_model_wrote_need_no_ids(tmp_path):
@@ -50,11 +52,6 @@ def test_passages_that_a_model_wrote_need_no_ids(tmp_path):
 def test_a_bundle_that_teaches_nothing_is_refused_by_line(tmp_path, values, said):
     with pytest.raises(BadInput, match=said):
         read_rtriever_set(write(tmp_path / "set", [row(1), row(2, **values)]))
-
-
-def test_the_recipe_prism_refuses_bundles_with_what_to_do(tmp_path):
-    with pytest.raises(BadInput, match="'rtriever', not prism"):
-        read_training_set(write(tmp_path / "set", [row(1)]))
 
 
 def test_draws_are_seeded_and_reach_every_passage():

@@ -24,21 +24,19 @@ def rollouts_of(*documents):
 THREE = rollouts_of((True, 9, (9, 7)), (False, 2, (8, 3)), (False, 5, (7, None)))
 
 
-def test_ranks_are_over_all_rollouts_of_the_query_and_ties_share_the_smallest():
-    assert rank_scores([one.score for one in THREE]) == [1, 3, 2, 5, 3, None]
+REWARDS = {
+    "rr": [1, 1 / 3, -1, 0.99, -1, -1],
+    "ndcg": [0.613147, 0.306574, -0.613147, 0.99, -0.613147, -1],
+    "se": [1, 0.96, 0.64, 0.99, 0.96, -1],
+}
 
 
-def test_reciprocal_rank_reward_by_hand():
-    assert reward_rollouts("rr", THREE) == pytest.approx([1, 1 / 3, -1, 0.99, -1, -1])
-
-
-def test_gain_reward_by_hand():
-    expected = [0.613147, 0.306574, -0.613147, 0.99, -0.613147, -1]
-    assert reward_rollouts("ndcg", THREE) == pytest.approx(expected, abs=1e-6)
-
-
-def test_squared_error_reward_looks_at_each_rollout_alone():
-    assert reward_rollouts("se", THREE) == pytest.approx([1, 0.96, 0.64, 0.99, 0.96, -1])
+@pytest.mark.parametrize("kind", REWARDS)
+def test_rewards_by_hand_and_malformed_rollouts_leave_the_others_as_they_were(kind):
+    assert rank_scores([one.score for one in THREE]) == [1, 3, 2, 5, 3, None], "over all rollouts of the query"
+    assert reward_rollouts(kind, THREE) == pytest.approx(REWARDS[kind], abs=1e-6)
+    without = [one for one in THREE if one.score is not None]
+    assert reward_rollouts(kind, THREE) == [*reward_rollouts(kind, without), -1.0]
 
 
 @pytest.mark.parametrize("kind", ["rr", "ndcg"])
@@ -48,14 +46,10 @@ def test_a_negative_that_ties_with_the_worst_positive_is_penalised(kind):
     assert rewards[2] == pytest.approx(-best) and rewards[3] == pytest.approx(0.99)
 
 
-def test_two_positives_that_tie_are_both_first():
+def test_two_positives_that_tie_are_both_first_and_a_missing_reference_is_refused():
     assert reward_rollouts("rr", rollouts_of((True, None, (9,)), (True, None, (9,)), (False, 8, (8,)))) == [1, 1, 1]
-
-
-def test_malformed_rollouts_leave_the_others_as_they_were():
-    without = [one for one in THREE if one.score is not None]
-    for kind in ("rr", "ndcg", "se"):
-        assert reward_rollouts(kind, THREE) == [*reward_rollouts(kind, without), -1.0]
+    with pytest.raises(ValueError, match=r"d2 .* reference score"):
+        reward_rollouts("se", rollouts_of((True, 9, (9,)), (False, None, (1,))))
 
 
 def test_without_a_formatted_positive_negatives_are_measured_by_their_squared_error():
@@ -64,33 +58,16 @@ def test_without_a_formatted_positive_negatives_are_measured_by_their_squared_er
         assert reward_rollouts(kind, lost) == pytest.approx([-1, -1, 0.64, 0.99])
 
 
-def test_a_missing_reference_is_refused():
-    with pytest.raises(ValueError, match=r"d2 .* reference score"):
-        reward_rollouts("se", rollouts_of((True, 9, (9,)), (False, None, (1,))))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<think>a</think><answer>11</answer>",
-        "<think>a</think><answer>7.5</answer>",
-        "<think>a</think><answer>07</answer>",
-        "<think>a</think><answer>7</answer><answer>8</answer>",
-        "<think>a<answer>6</answer></think><answer>7</answer>",
-        "<think>a</think><think>b</think><answer>7</answer>",
-        "<think>a</think><answer>7</answer> That is all.",
-        "It is 7. <think>a</think><answer>7</answer>",
-        "<think>a</think> so <answer>7</answer>",
-        "<answer>7</answer>",
-        "<think>a",
-    ],
-)
-def test_what_is_malformed(text):
-    assert parse_answer(text) is None
-
-
-def test_what_is_read():
+def test_what_is_read_and_what_is_malformed():
     assert [parse_answer(f"<think>a\nb</think>\n<answer> {score} </answer>\n") for score in range(11)] == [*range(11)]
+    chain = "<think>a</think>"
+    for text in (
+        f"{chain}<answer>11</answer>", f"{chain}<answer>7.5</answer>", f"{chain}<answer>07</answer>", "<think>a",
+        f"{chain}<answer>7</answer><answer>8</answer>", "<think>a<answer>6</answer></think><answer>7</answer>",
+        f"{chain}<think>b</think><answer>7</answer>", f"{chain}<answer>7</answer> That is all.",
+        f"It is 7. {chain}<answer>7</answer>", f"{chain} so <answer>7</answer>", "<answer>7</answer>",
+    ):  # fmt: skip
+        assert parse_answer(text) is None, text
 
 
 @given(st.text(max_size=40) | st.sampled_from(["<answer>3</answer>", "a</think>", "<think>"]), st.integers(0, 10))
@@ -102,11 +79,7 @@ def test_advantages_by_hand():
     found = normalize_rewards([1, 0.5, 1 / 3, 0.25, -1])
     assert found == pytest.approx([1.05892, 0.38301, 0.15771, 0.04506, -1.64471], abs=1e-4)
     assert normalize_rewards([1, 1 / 3]) == pytest.approx([0.70711, -0.70711], abs=1e-4)
-
-
-@pytest.mark.parametrize("reward", [0.3, -1.0, 1 / 3, 0.1 + 0.2])
-def test_equal_rewards_have_no_advantage(reward):
-    assert normalize_rewards([reward] * 5) == [0.0] * 5
+    assert all(normalize_rewards([reward] * 5) == [0.0] * 5 for reward in (0.3, -1.0, 1 / 3, 0.1 + 0.2))
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=8))

@@ -57,18 +57,12 @@ def test_undefined_measures_are_null_and_say_why():
     assert empty["reasons"]["ndcg@10"] == "no query of the dev split has a relevant document"
 
 
-def test_rows_without_a_label_count_for_the_teacher_only():
+def test_rows_without_a_label_or_a_relevant_document_and_the_chosen_threshold():
     found = rows([1.0, -1.0, 5.0], [1, 0, None], [0.9, 0.1, 0.5])
     assert found["labelled"] == 2 and found["accuracy"] == 1.0 and found["auc"] == 1.0
     assert found["teacher_pearson"] != pytest.approx(1.0)
-
-
-def test_accuracy_at_the_chosen_threshold_uses_the_raw_margin():
     found = measure_dev_split([3.0, 2.0, 1.0], examples([1, 0, 0]), threshold_margin=2.5)
     assert found["accuracy"] == pytest.approx(1 / 3) and found["accuracy_at_threshold"] == 1.0
-
-
-def test_queries_without_a_relevant_document_are_left_out_of_ndcg():
     values = ndcg_by_query([1.0, 2.0], examples([1, 0], queries=["a", "b"]))
     assert values == {"a": 1.0}
 
@@ -101,7 +95,7 @@ def test_the_checkpoint_with_the_best_mean_rank_wins_and_loss_has_no_say():
     assert "label_pearson, auc, accuracy" in words
 
 
-def test_of_equal_checkpoints_the_earlier_wins_and_an_undefined_value_ranks_last():
+def test_of_equal_checkpoints_the_earlier_wins_and_the_queries_that_choose_count():
     same = {"label_pearson": 0.5, "auc": 0.9, "accuracy": 0.7}
     assert choose_checkpoint([same, dict(same)])[0] == 0
     assert choose_checkpoint([same | {"auc": None}, same])[0] == 1
@@ -109,6 +103,8 @@ def test_of_equal_checkpoints_the_earlier_wins_and_an_undefined_value_ranks_last
     assert choose_checkpoint([nothing, nothing])[0] == 1
     with pytest.raises(ValueError, match="no checkpoint"):
         choose_checkpoint([])
+    good, bad = ({"label_pearson": value, "auc": value, "accuracy": value} for value in (0.9, 0.1))
+    assert choose_checkpoint([good | {"choosing": bad}, bad | {"choosing": good}])[0] == 1
 
 
 def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice():
@@ -119,11 +115,6 @@ def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice(
     assert len(apart) == 10 and apart <= {f"q{place}" for place in range(20)}
     assert held_out_queries(found[::-1]) == apart
     assert held_out_queries(found[:18]) == set()
-
-
-def test_checkpoints_are_compared_on_the_queries_that_choose():
-    good, bad = ({"label_pearson": value, "auc": value, "accuracy": value} for value in (0.9, 0.1))
-    assert choose_checkpoint([good | {"choosing": bad}, bad | {"choosing": good}])[0] == 1
 
 
 @pytest.mark.parametrize("lost", [math.nan, math.inf])
@@ -160,28 +151,19 @@ def test_separable_labels_still_give_a_finite_line():
     assert a * -3 + b == pytest.approx(-math.log(13), abs=1e-6)
 
 
-def test_the_threshold_separates_and_is_told_on_both_scales():
+def test_the_threshold_separates_is_told_on_both_scales_and_of_equal_ones_the_nearest_to_zero():
     margins = [5.0 + place / 10 for place in range(10)] + [3.0 - place / 10 for place in range(30)]
     found = fit_calibration(margins, [1] * 10 + [0] * 30)
     assert found.reason == "" and (found.positives, found.negatives) == (10, 30)
     assert found.threshold_margin == pytest.approx(4.0)
     assert found.threshold == pytest.approx(found.probability(4.0))
+    assert best_margin(np.array([-4.0, -2.0, 6.0]), np.array([0.0, 0.0, 1.0])) == 2.0
 
 
-def test_a_dev_split_of_three_positives_is_too_small_and_says_so():
+def test_too_few_rows_and_a_model_that_ranks_the_wrong_way_round_are_not_calibrated():
     found = fit_calibration([1.0, 2.0, 3.0] + [-1.0] * 40, [1, 1, 1] + [0] * 40)
     assert (found.a, found.b, found.threshold, found.threshold_margin) == (1.0, 0.0, 0.5, 0.0)
     assert "3 relevant and 40 not" in found.reason
-
-
-def test_a_model_that_ranks_the_wrong_way_round_is_not_calibrated():
     found = fit_calibration([-2.0, -1.5] * 10 + [2.0, 1.5] * 10, [1] * 20 + [0] * 20)
     assert "mean more relevant" in found.reason and found.a == 1.0
-
-
-def test_rows_without_a_label_are_left_out():
     assert fit_calibration([1.0, 2.0], [None, 1]) == Calibration(positives=1, reason=fit_calibration([2.0], [1]).reason)
-
-
-def test_of_equal_thresholds_the_nearest_to_zero_is_taken():
-    assert best_margin(np.array([-4.0, -2.0, 6.0]), np.array([0.0, 0.0, 1.0])) == 2.0

@@ -245,14 +245,11 @@ def test_the_margins_sigmoid_is_p_true_by_hand(mono, prompt, words):
     assert scorer.margins("wing lift", WORDS, together=2) == pytest.approx(margins, abs=1e-5)
 
 
-def test_a_long_document_loses_its_end_and_the_prompt_keeps_its_own(mono):
+def test_a_long_document_loses_its_end_and_without_its_prompt_the_model_is_refused(mono, tmp_path):
     scorer = open_scorer(mono, prompt="monot5")
     short, long = scorer.encode(ServingRequest("wing", [WORDS[0], "heat " * 600]))
     assert (short.is_cut, long.is_cut, len(long.ids)) == (False, True, 512)
     assert long.ids[-3:] == short.ids[-3:]  # "Relevant", ":" and the end.
-
-
-def test_without_its_prompt_it_is_refused_and_so_is_a_prompt_of_other_models(mono, tmp_path):
     with pytest.raises(BadInput, match=r"sequence-to-sequence .* mmonot5"):
         open_scorer(mono)
     with pytest.raises(BadInput, match="monot5 or mmonot5"):

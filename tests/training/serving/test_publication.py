@@ -61,19 +61,16 @@ def test_the_chat_template_gives_the_prompt_byte_for_byte(query, document, instr
     assert rendered(chat_template(prompt), query, document, instruction) == prompt(query, document, instruction)
 
 
-def test_a_prompt_without_instruction_needs_no_branch():
+def test_a_prompt_without_instruction_needs_no_branch_and_one_that_loses_or_repeats_the_document_is_refused():
     template = chat_template(lambda query, document, _: f"{query} | {document}\n")
     assert "{% if" not in template and rendered(template, "a", "b", "") == "a | b\n"
-
-
-def test_a_prompt_that_loses_or_repeats_the_document_is_refused():
     with pytest.raises(ValueError, match="document exactly once"):
         chat_template(lambda query, document, instruction: query + instruction)
     with pytest.raises(ValueError, match="query exactly once"):
         chat_template(lambda query, document, instruction: query + query + document)
 
 
-def test_the_card_says_what_the_model_is_and_how_it_was_made():
+def test_card_and_reranker_json_say_what_the_model_is_and_how_it_was_made():
     text = model_card(record(), "my-reranker")
     front, _, body = text.removeprefix("---\n").partition("\n---\n")
     assert "pipeline_tag: text-ranking" in front and 'base_model: "tiny-qwen3"' in front
@@ -86,27 +83,21 @@ def test_the_card_says_what_the_model_is_and_how_it_was_made():
     ):  # fmt: skip
         assert words in body, words
     assert "/home" not in text
+    found = json.loads(as_text(reranker_json(record())))
+    assert found["prompt_sha256"] == "cd" * 32 and (found["yes_id"], found["no_id"]) == (7, 9)
+    assert found["threshold"] == 0.5 and found["calibration"]["a"] == 1.0 and found["words"] == "tiny model, CPU"
+    assert found["base"] == "tiny-qwen3" and found["evaluation"]["base"]["auc"] == 0.25
 
 
-def test_the_card_of_a_calibrated_model_gives_the_line():
+def test_the_card_of_a_calibrated_model_gives_the_line_and_that_of_an_encoder_no_adapter():
     text = model_card(record(calibration=Calibration(2.0, -1.0, 0.7, 0.9, 30, 40), tiny=False, device="cuda"), "m")
     assert "probability = sigmoid(2 x margin + -1)" in text and "above 0.7000 (margin 0.9000)" in text
     assert "tiny model" not in text and "- tiny" not in text and "CPU" not in text
-
-
-def test_an_encoder_has_no_adapter_column_and_no_token_ids():
     one = record(kind="encoder", evaluation={"base": MEASURES, "adapter": None, "merged": MEASURES}, options={})
     text = model_card(one, "m")
     assert "| measure | base | merged |" in text and "sft_reduction" not in text and "apply_chat_template" not in text
     files = sentence_transformers_files("encoder", None, None, {})
     assert set(files) == {"modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"}
-
-
-def test_reranker_json_carries_what_the_scorer_checks():
-    found = json.loads(as_text(reranker_json(record())))
-    assert found["prompt_sha256"] == "cd" * 32 and (found["yes_id"], found["no_id"]) == (7, 9)
-    assert found["threshold"] == 0.5 and found["calibration"]["a"] == 1.0 and found["words"] == "tiny model, CPU"
-    assert found["base"] == "tiny-qwen3" and found["evaluation"]["base"]["auc"] == 0.25
 
 
 @pytest.mark.parametrize(
@@ -137,9 +128,6 @@ def test_the_card_says_what_named_a_base_and_a_folder_called_model_is_named_by_i
     assert 'base_model: "all-MiniLM-L6-v2"' in card and "| base | all-MiniLM-L6-v2, named by its model card |" in card
     assert name_base("Qwen/Qwen3-0.6B", folder) == ("Qwen/Qwen3-0.6B", "its id")
     assert name_base(str(folder.parent), folder.parent) == ("wheel", "its folder")
-
-
-def test_a_model_in_a_numbered_folder_is_named_by_base_and_recipe():
     assert model_title("0f" * 16, record(base="tiny:qwen3")) == "tiny-qwen3-prism"
     assert model_title("my-reranker", record()) == "my-reranker"
 

@@ -44,13 +44,19 @@ def rerank(model: Path, run: Path, out: Path, *more: str) -> Any:
     return call("rerank", "--model", model, "--run", run, "--collection", "wings", "--out", out, "--json", *more)
 
 
-def test_a_stored_run_is_written_as_others_read_it(exported):
+def test_a_stored_run_is_written_as_others_read_it_and_another_text_is_no_continuation(exported, model, tmp_path):
     found = read_run(exported)
     assert list(found) == [f"q{place}" for place in range(6)] and {len(one) for one in found.values()} == {3}
     again = call("runs", "wings", "export", "bm25", exported)
     assert again.code == 2 and "exists: " in again.err
     unknown = call("runs", "wings", "export", "dense", exported.with_name("other"))
     assert unknown.code == 2 and "'dense'; there are: bm25" in unknown.err
+    with PartialRun(tmp_path / "out.run", "another"):
+        busy = rerank(model, exported, tmp_path / "out.run")
+        assert busy.code == 2 and "another rerank" in busy.err
+    Document.objects.filter(external_id="d0").update(text="Another text.")
+    found = rerank(model, exported, tmp_path / "out.run")
+    assert found.code == 2 and "another model, run, " in found.err
 
 
 def test_the_first_page_exports_the_run_that_it_reranks():
@@ -86,15 +92,6 @@ def test_an_interrupted_rerank_goes_on_where_it_stopped(model, exported, tmp_pat
     assert done.code == 0 and json.loads(done.out)["resumed_after"] == 2
     assert "2 of 6 queries" in done.err
     assert out.read_text() == (tmp_path / "whole.run").read_text().replace("whole", "out") and not part.exists()
-
-
-def test_another_text_of_a_document_is_no_continuation(model, exported, tmp_path):
-    with PartialRun(tmp_path / "out.run", "another"):
-        busy = rerank(model, exported, tmp_path / "out.run")
-        assert busy.code == 2 and "another rerank" in busy.err
-    Document.objects.filter(external_id="d0").update(text="Another text.")
-    found = rerank(model, exported, tmp_path / "out.run")
-    assert found.code == 2 and "another model, run, " in found.err
 
 
 def test_documents_that_were_cut_are_counted(model, exported, tmp_path):

@@ -89,7 +89,7 @@ def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str,
 
 
 @pytest.mark.slow
-def test_cohere_asks_and_gets_index_and_relevance_score(address, encoder):
+def test_cohere_asks_and_gets_index_and_relevance_score_and_strangers_nothing(address, encoder):
     body = {"model": "rerank-v3.5", "query": QUERY, "documents": TEXTS, "top_n": 2}
     scorer = open_scorer(encoder)
     wanted = [scorer.probability(margin) for margin in scorer.margins(QUERY, TEXTS)]
@@ -101,6 +101,13 @@ def test_cohere_asks_and_gets_index_and_relevance_score(address, encoder):
         assert list(scores) == sorted(range(3), key=lambda place: -wanted[place])[:2]
         assert all(score == pytest.approx(wanted[place], abs=1e-5) for place, score in scores.items())
     assert found["meta"]["device"] == "tiny model, CPU"
+    # Strangers and other addresses.
+    assert post(address, {"query": QUERY, "documents": TEXTS}, token="wrong")[0] == 401
+    assert post(address + "x", {})[0] == 404
+    with pytest.raises(HTTPError) as error:
+        urlopen(address, timeout=60)
+    with error.value as refused:
+        assert refused.code == 405 and refused.headers["Allow"] == "POST"
 
 
 @pytest.mark.slow
@@ -138,35 +145,6 @@ def test_jina_asks_with_objects_and_gets_its_documents_back(address):
     assert all(one["document"] == documents[one["index"]] for one in found["results"])
     scores = [one["relevance_score"] for one in found["results"]]
     assert scores == sorted(scores, reverse=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("body", "status", "words"),
-    [
-        (b"{", 400, "the body is not JSON"),
-        ({"query": "a", "documents": ["a"], "max_new_tokens": 5000}, 422, "max_new_tokens must be a whole number"),
-        ({"query": "a", "documents": ["a"], "score": "percent"}, 422, 'score must be "calibrated" or "raw"'),
-        ({"query": "", "documents": ["a"]}, 422, "query must be a string"),
-        ({"query": "a", "documents": []}, 422, "documents must be a list that is not empty"),
-        ({"query": "a", "documents": ["a"], "top_n": 0}, 422, "top_n must be a whole number from 1"),
-        ({"query": "a", "documents": ["a"] * 1001}, 422, "at most 1000"),
-        ({"query": "a", "documents": ["a"] * 30, "return_evidence": True}, 422, "at most 20 documents"),
-    ],
-)
-def test_a_bad_request_gets_one_clear_line(address, body, status, words):
-    found = post(address, body)
-    assert found[0] == status and words in found[1]["message"]
-
-
-@pytest.mark.slow
-def test_strangers_and_other_addresses(address):
-    assert post(address, {"query": QUERY, "documents": TEXTS}, token="wrong")[0] == 401
-    assert post(address + "x", {})[0] == 404
-    with pytest.raises(HTTPError) as error:
-        urlopen(address, timeout=60)
-    with error.value as refused:
-        assert refused.code == 405 and refused.headers["Allow"] == "POST"
 
 
 @pytest.mark.slow
@@ -240,7 +218,31 @@ def ask_app(
 
 
 def rerank_body(*lengths: int, **more: Any) -> dict[str, Any]:
-    return {"query": "q", "documents": ["a" * length for length in lengths], **more}
+    return {"query": "q", "documents": ["a" * length for length in lengths]} | more
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status", "words"),
+    [
+        ("rerank", b"{", 400, "the body is not JSON"),
+        ("rerank", rerank_body(1, max_new_tokens=5000), 422, "max_new_tokens must be a whole number"),
+        ("rerank", rerank_body(1, score="percent"), 422, 'score must be "calibrated" or "raw"'),
+        ("rerank", rerank_body(1, query=""), 422, "query must be a string"),
+        ("rerank", rerank_body(), 422, "documents must be a list that is not empty"),
+        ("rerank", rerank_body(1, top_n=0), 422, "top_n must be a whole number from 1"),
+        ("rerank", rerank_body(*[1] * 1001), 422, "at most 1000"),
+        ("rerank", rerank_body(*[1] * 30, return_evidence=True), 422, "at most 20 documents"),
+        ("embeddings", b"{", 400, "not JSON"),
+        ("embeddings", {"input": [""]}, 422, "input must be"),
+        ("embeddings", {"input": [1, 2]}, 422, "input must be"),
+        ("embeddings", {"input": ["a"] * 2049}, 422, "at most 2048"),
+        ("embeddings", {"input": "a", "encoding_format": "int8"}, 422, "encoding_format"),
+    ],
+)
+def test_a_bad_request_gets_one_clear_line(headless, kind, body, status, words):
+    model = Fake() if kind == "rerank" else open_embedder(headless)
+    (answer,) = ask_app(ServedModel("m", model), body, path=f"/v1/{kind}")
+    assert answer.status_code == status and words in answer.json()["message"]
 
 
 def test_beyond_the_limit_nothing_waits():
@@ -257,7 +259,7 @@ def test_beyond_the_limit_nothing_waits():
     assert ask_app(served, rerank_body(4))[0].status_code == 200
 
 
-def test_what_waits_is_scored_together_and_a_small_request_does_not_wait_for_a_large_one():
+def test_what_waits_is_scored_together_a_small_request_first_and_who_gave_up_is_not():
     scorer = Fake(waits=True)
     batcher = Batcher(scorer)
     first = batcher.submit([EncodedRow([0] * 5)])  # Holds the model until the others wait.
@@ -273,6 +275,15 @@ def test_what_waits_is_scored_together_and_a_small_request_does_not_wait_for_a_l
     # Both small ones and a part of the large one were one step.
     assert scorer.steps[1] == [10, 10, 10, 10, 50, 50, 50]
     assert all(sum(step) <= 100 * PASSES for step in scorer.steps)
+    scorer = Fake(waits=True)
+    batcher = Batcher(scorer)
+    first = batcher.submit([EncodedRow([0] * 5)])
+    until(lambda: bool(scorer.steps))
+    given_up, last = batcher.submit([EncodedRow([0] * 7)] * 9), batcher.submit([EncodedRow([0] * 9)])
+    assert given_up.cancel()
+    scorer.go.set()
+    assert (first.result(PATIENCE), last.result(PATIENCE)) == ([5.0], [9.0])
+    assert scorer.steps == [[5], [9]]
 
 
 def test_one_request_that_fails_does_so_alone():
@@ -289,18 +300,6 @@ def test_one_request_that_fails_does_so_alone():
     assert (good.status_code, failed.status_code, bad.status_code) == (200, 500, 422)
     assert failed.json()["message"].startswith("the model failed") and "documents" in bad.json()["message"]
     assert [2, 66] in scorer.steps and ask_app(served, rerank_body(3))[0].status_code == 200
-
-
-def test_who_gave_up_is_not_scored():
-    scorer = Fake(waits=True)
-    batcher = Batcher(scorer)
-    first = batcher.submit([EncodedRow([0] * 5)])
-    until(lambda: bool(scorer.steps))
-    given_up, last = batcher.submit([EncodedRow([0] * 7)] * 9), batcher.submit([EncodedRow([0] * 9)])
-    assert given_up.cancel()
-    scorer.go.set()
-    assert (first.result(PATIENCE), last.result(PATIENCE)) == ([5.0], [9.0])
-    assert scorer.steps == [[5], [9]]
 
 
 def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeypatch):
@@ -338,17 +337,13 @@ def test_the_margin_is_always_there_and_the_score_is_calibrated_or_raw():
         assert result["margin"] == 3 and result["relevance_score"] == pytest.approx(wanted)
 
 
-def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for():
+def test_fields_are_scored_by_those_that_are_asked_for_and_tei_asks_with_texts_without_a_version():
     documents = [{"title": "abc", "text": "defg", "id": 7}]
     served = ServedModel("m", Fake())
     texts = [{}, {"rank_fields": ["title", "text"]}, {"rank_fields": ["title"]}, {"rank_fields": ["body"]}]
     answers = ask_app(served, *({"query": "q", "documents": documents, **more} for more in texts))
     assert [one.json()["results"][0]["margin"] for one in answers[:3]] == [4, 8, 3]
     assert answers[3].status_code == 422 and "whose body is" in answers[3].json()["message"]
-
-
-def test_tei_asks_with_texts_at_an_address_without_a_version():
-    served = ServedModel("m", Fake())
     body = {"query": "q", "texts": ["a", "abc"], "raw_scores": True, "return_text": True}
     raw, plain = ask_app(served, body, {**body, "raw_scores": False}, path="/rerank")
     assert [(one["index"], one["score"], one["text"]) for one in raw.json()] == [(1, 3.0, "abc"), (0, 1.0, "a")]
@@ -509,21 +504,6 @@ def test_base64_holds_the_same_numbers_at_this_address_alone(headless):
     plain_numbers = ask(service, {"input": "Wings"})[1]["data"][0]["embedding"]
     packed = ask(service, {"input": "Wings", "encoding_format": "base64"})[1]["data"][0]["embedding"]
     assert np.frombuffer(base64.b64decode(packed), dtype="<f4").tolist() == pytest.approx(plain_numbers)
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "problem"),
-    [
-        (b"{", 400, "not JSON"),
-        ({"input": [""]}, 422, "input must be"),
-        ({"input": [1, 2]}, 422, "input must be"),
-        ({"input": ["a"] * 2049}, 422, "at most 2048"),
-        ({"input": "a", "encoding_format": "int8"}, 422, "encoding_format"),
-    ],
-)
-def test_a_request_for_vectors_that_says_something_else_gets_one_clear_line(headless, body, status, problem):
-    found = ask(ServedModel("tiny", open_embedder(headless)), body)
-    assert found[0] == status and problem in found[1]["message"]
 
 
 def test_a_folder_says_what_it_is_and_how_it_is_pooled(headless, tmp_path):

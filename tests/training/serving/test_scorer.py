@@ -130,15 +130,7 @@ def test_a_reranker_of_others_is_asked_with_its_own_template(published, tmp_path
     assert found != pytest.approx(open_scorer(published).margins(QUERY, TEXTS[:3]), abs=1e-6)
 
 
-def test_a_model_writes_after_its_verdict(published):
-    scorer = open_scorer(published)
-    together = scorer.write(ServingRequest(QUERY, TEXTS[:3]), 8)
-    alone = [scorer.write(ServingRequest(QUERY, [text]), 8)[0] for text in TEXTS[:3]]
-    assert together == alone and all(one.is_cut for one in together)
-    assert protocol.NEW_TOKENS == 512
-
-
-def test_documents_that_do_not_fit_are_counted_and_a_request_may_cut_them_sooner(published):
+def test_documents_that_do_not_fit_are_counted_a_model_writes_and_bf16_is_said(published):
     scorer = open_scorer(published)
     (whole,) = scorer.score([ServingRequest(QUERY, TEXTS)])
     assert [one.is_cut for one in whole] == [False, False, False, False, False, True]
@@ -146,14 +138,14 @@ def test_documents_that_do_not_fit_are_counted_and_a_request_may_cut_them_sooner
     assert [one.is_cut for one in few] == [True, False, True, False, True, True]
     short = scorer.tokenizer.decode(scorer.tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"][:3])
     assert few[0].margin == pytest.approx(scorer.margins(QUERY, [short])[0], abs=tolerance(published))
-
-
-def test_bf16_is_asked_for_and_said(published):
-    scorer = open_scorer(published, precision="bf16")
-    assert (scorer.precision, scorer.words) == ("bf16", "tiny model, CPU, bf16")
-    exact = open_scorer(published)
-    assert (exact.precision, exact.words) == ("fp32", "tiny model, CPU")
-    assert 0 < farthest(scorer.margins(QUERY, TEXTS), exact.margins(QUERY, TEXTS)) < 0.1
+    together = scorer.write(ServingRequest(QUERY, TEXTS[:3]), 8)
+    alone = [scorer.write(ServingRequest(QUERY, [text]), 8)[0] for text in TEXTS[:3]]
+    assert together == alone and all(one.is_cut for one in together)
+    assert protocol.NEW_TOKENS == 512
+    half = open_scorer(published, precision="bf16")
+    assert (half.precision, half.words) == ("bf16", "tiny model, CPU, bf16")
+    assert (scorer.precision, scorer.words) == ("fp32", "tiny model, CPU")
+    assert 0 < farthest(half.margins(QUERY, TEXTS), scorer.margins(QUERY, TEXTS)) < 0.1
     with pytest.raises(BadInput, match=r"tf32 .* CPU"):
         open_scorer(published, precision="tf32")
 
@@ -242,7 +234,7 @@ def test_rerank_orders_by_score_times_probability_and_names_malformed_answers(er
     assert "\n1 of 4 answers" in told
 
 
-def test_what_it_writes_is_read_as_an_answer_and_calibrated_around_the_middle(erank):
+def test_what_erank_writes_is_read_as_an_answer_cut_calibrated_around_the_middle_and_asked_by_its_prompt(erank):
     scorer = open_scorer(erank)
     assert isinstance(scorer, ErankScorer)
     request = ServingRequest("why", ["because", "not at all"], "")
@@ -253,21 +245,13 @@ def test_what_it_writes_is_read_as_an_answer_and_calibrated_around_the_middle(er
     assert scorer.own_probability(5.0) == 0.5 and scorer.own_probability(1.0) == pytest.approx(1 / (1 + math.exp(4.0)))
     assert scorer.own_probability(-1.0) < scorer.own_probability(0.0) < 0.01
     assert scorer.probability(5.0) == 0.5 and scorer.probability(6.3) > 0.9 > 0.1 > scorer.probability(-1.0)
-
-
-def test_another_prompt_of_scores_is_refused(erank):
-    about = json.loads((erank / "reranker.json").read_text())
-    (erank / "reranker.json").write_text(json.dumps(about | {"prompt_sha256": "0" * 64}))
-    with pytest.raises(BadInput, match="another prompt"):
-        open_scorer(erank)
-
-
-def test_max_tokens_per_doc_cuts_each_document(erank):
-    scorer = open_scorer(erank)
-    assert isinstance(scorer, ErankScorer)
     texts = ["a short one", "one two three four five six seven eight nine ten " * 3]
     short, cut = scorer.encode(ServingRequest("why", texts, document_tokens=8))
     whole = scorer.encode(ServingRequest("why", texts))
     assert (short.ids, short.is_cut) == (whole[0].ids, False)
     assert cut.is_cut and len(cut.ids) < len(whole[1].ids) and not whole[1].is_cut
     assert "ten" not in scorer.tokenizer.decode(cut.ids).rpartition("Document")[2]
+    about = json.loads((erank / "reranker.json").read_text())
+    (erank / "reranker.json").write_text(json.dumps(about | {"prompt_sha256": "0" * 64}))
+    with pytest.raises(BadInput, match="another prompt"):
+        open_scorer(erank)

@@ -64,6 +64,12 @@ def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts, tmp_path
     found = EventAccumulator(str(folder.path / "tensorboard")).Reload()
     assert [one.step for one in found.Scalars("train/loss")] == list(range(1, 9))
     assert [(one.step, one.value) for one in found.Scalars("eval/auc")] == [(4, 1.0), (8, 1.0)]
+    # Killed before the measurement it measures, and then has nothing left to do.
+    kept = folder.checkpoint(8) / "trainer.json"
+    progress = json.loads(kept.read_text())
+    kept.write_text(json.dumps(progress | {"measured": {"4": progress["measured"]["4"]}}))
+    assert train(folder, parts) == (step, why)
+    assert "8" in json.loads(kept.read_text())["measured"]
 
 
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
@@ -97,16 +103,6 @@ def test_a_tracker_that_is_asked_for_is_told_where_to_write(name, parts, tmp_pat
     assert os.environ["MLFLOW_ALLOW_FILE_STORE"] == "mine"
 
 
-def test_killed_before_the_measurement_it_measures_and_then_has_nothing_left(parts, tmp_path):
-    folder = JobFolder(tmp_path / "job")
-    chosen = train(folder, parts)
-    kept = folder.checkpoint(8) / "trainer.json"
-    progress = json.loads(kept.read_text())
-    kept.write_text(json.dumps(progress | {"measured": {"4": progress["measured"]["4"]}}))
-    assert train(folder, parts) == chosen
-    assert "8" in json.loads(kept.read_text())["measured"]
-
-
 def test_early_stopping_ends_after_so_many_measurements_without_a_better_one(parts, tmp_path):
     folder = JobFolder(tmp_path / "job")
     step, _ = train(folder, parts, worse=True, early_stopping=2, evaluate_every=2)
@@ -123,7 +119,7 @@ def test_the_share_of_the_devices_rate_is_said_where_it_is_known(monkeypatch):
     assert callback.flops_per_token(model) == 4 * 100 + 6 * 50
 
 
-def test_the_optimiser_has_its_memory_before_the_first_step_and_no_weight_has_moved():
+def test_the_optimiser_has_its_memory_before_the_first_step_and_moves_no_weight_or_is_refused(monkeypatch):
     layer = torch.nn.Linear(4, 4)
     optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1, weight_decay=0.5)
     before = [value.detach().clone() for value in layer.parameters()]
@@ -133,6 +129,11 @@ def test_the_optimiser_has_its_memory_before_the_first_step_and_no_weight_has_mo
         state = optimizer.state[value]
         assert int(state["step"]) == 0 and not state["exp_avg"].any() and not state["exp_avg_sq"].any()
     assert optimizer.param_groups[0]["lr"] == 0.1
+    optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1)
+    monkeypatch.setattr(optimizer, "step", run_out_of_memory)
+    with pytest.raises(DoesNotFit, match="lora_rank"):
+        callback.reserve_optimizer(optimizer)
+    assert all(value.grad is None for value in layer.parameters()) and optimizer.param_groups[0]["lr"] == 0.1
 
 
 def run_out_of_memory(*given: Any, **named: Any) -> None:
@@ -145,12 +146,3 @@ def test_a_step_that_does_not_fit_says_what_to_lower(parts, tmp_path, monkeypatc
     monkeypatch.setattr(Trainer, "training_step", run_out_of_memory)
     with pytest.raises(DoesNotFit, match=r"token_budget \(3,072\)"):
         train(JobFolder(tmp_path / "job"), parts)
-
-
-def test_an_optimiser_that_does_not_fit_is_refused_before_the_first_step(monkeypatch):
-    layer = torch.nn.Linear(4, 4)
-    optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1)
-    monkeypatch.setattr(optimizer, "step", run_out_of_memory)
-    with pytest.raises(DoesNotFit, match="lora_rank"):
-        callback.reserve_optimizer(optimizer)
-    assert all(value.grad is None for value in layer.parameters()) and optimizer.param_groups[0]["lr"] == 0.1

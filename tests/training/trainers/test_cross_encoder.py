@@ -41,20 +41,14 @@ def recipe(base, loss, rows, **changes):
     return CrossEncoderRecipe(TrainingTask("cross-encoder", base, "tiny:encoder", data, chosen, "cpu", True))
 
 
-def test_targets_are_labels_for_bce_and_teacher_scores_for_mse():
+def test_rows_have_labels_teacher_scores_or_queries_with_their_best_documents_or_are_refused():
     rows = [one("q", 1, 0.3), one("q", None, 0.4), one("q", 0)]
     targets = {loss: [row.targets[0] for row in build_rows(rows, [9] * 3, loss=loss)] for loss in ("bce", "mse")}
     assert targets == {"bce": [1.0, 0.4, 0.0], "mse": [0.3, 0.4, 0.0]}
-
-
-def test_a_row_of_lambda_is_a_query_with_its_best_documents():
     rows = [one("a", 0), one("b", 1), one("a", 1), one("a", 0), one("c", 0), one("c", 0)]
     found = build_rows(rows, [1, 2, 4, 8, 16, 32], loss="lambda", documents=2)
     assert [feature.targets for feature in found] == [[1.0, 0.0]]  # b and c have nothing to order
     assert found[0].pairs == [2, 0] and found[0].tokens == 4 + 1
-
-
-def test_what_cannot_be_learned_from_is_refused():
     with pytest.raises(BadInput, match="Query q, document d: "):
         build_rows([one("q", None)], [9], loss="bce")
     with pytest.raises(BadInput, match="lambda needs queries"):
@@ -86,23 +80,19 @@ def test_a_step_in_several_passes_has_the_gradient_of_the_librarys_own_batch(bas
     assert plain.abs().max() > 0 and all(torch.allclose(one, plain, atol=1e-6) for one in found)
 
 
-def test_mse_is_the_square_of_a_score_less_its_teachers(base, tmp_path):
-    rows = [one("q", None, 0.25, "the list is read"), one("r", None, 0.75, "a value")]
-    work = recipe(base, "mse", rows)
-    begin(work, tmp_path)
-    work.model.eval()
-    margins = torch.tensor(work.dev_margins(rows))
-    wanted = ((torch.sigmoid(margins) - torch.tensor([0.25, 0.75])) ** 2).sum()
+def test_mse_and_lambda_of_two_documents_by_hand(base, tmp_path):
+    """Of lambda the pair costs |change of nDCG when the two swap| x log2(1 + exp(s_worse - s_better))."""
+
+    def opened(loss, *rows):
+        work = recipe(base, loss, rows)
+        begin(work, tmp_path / loss)
+        work.model.eval()
+        return work, work.dev_margins(rows)
+
+    work, margins = opened("mse", one("q", None, 0.25, "the list is read"), one("r", None, 0.75, "a value"))
+    wanted = ((torch.sigmoid(torch.tensor(margins)) - torch.tensor([0.25, 0.75])) ** 2).sum()
     assert float(work.forward([0, 1])["mse"].detach()) == pytest.approx(float(wanted), abs=1e-6)
-
-
-def test_lambda_of_two_documents_by_hand(base, tmp_path):
-    """The pair costs |change of nDCG when the two swap| x log2(1 + exp(s_worse - s_better))."""
-    rows = [one("q", 1, document="the list is read"), one("q", 0, document="a value")]
-    work = recipe(base, "lambda", rows)
-    begin(work, tmp_path)
-    work.model.eval()
-    better, worse = work.dev_margins(rows)
+    work, (better, worse) = opened("lambda", one("q", 1, document="the list is read"), one("q", 0, document="a value"))
     wanted = (1 - 1 / math.log2(3)) * math.log2(1 + math.exp(worse - better))
     assert float(work.forward([0])["lambda"].detach()) == pytest.approx(wanted, rel=1e-4)
 

@@ -57,12 +57,16 @@ def tokenizer(base):
 LONG = ScoredExample("what is it", "word " * 900, "A rule.", 1, 0.9, "", "q", "d", score=9, chain="It says so.")
 
 
-def test_a_set_is_read_with_its_scores_and_chains(tmp_path):
+def test_a_set_is_read_with_its_scores_and_chains_and_queries_that_can_be_ranked_are_ranked(tmp_path):
     found = read_erank_set(export_scores(tmp_path / "set", queries=2, dev=1))
     first = found.train[0]
     assert isinstance(first, ScoredExample)
     assert (first.label, first.teacher, first.score, first.chain) == (1, 0.9, 9, CHAINS[1])
     assert (len(found.train), len(found.dev), found.teacher, len(found.sha256)) == (6, 3, "scores", 64)
+    labels = (("a", 1), ("a", 0), ("b", 0), ("b", 0), ("c", 1))
+    rows = [replace(LONG, query_id=query, label=label) for query, label in labels]
+    whole, left = group_by_query(rows)
+    assert list(whole) == ["a"] and left == 2
 
 
 def change_row(folder: Path, number: int, **change: Any) -> Path:
@@ -89,23 +93,13 @@ def test_a_row_that_is_none_is_refused_with_its_line(tmp_path, change, words):
         read_erank_set(change_row(export_scores(tmp_path / "set", queries=2, dev=0), 2, **change))
 
 
-def test_only_queries_that_can_be_ranked_are_ranked():
-    labels = (("a", 1), ("a", 0), ("b", 0), ("b", 0), ("c", 1))
-    rows = [replace(LONG, query_id=query, label=label) for query, label in labels]
-    whole, left = group_by_query(rows)
-    assert list(whole) == ["a"] and left == 2
-
-
-def test_the_prompt_has_one_definition_and_two_anchors_and_ends_before_the_chain():
+def test_the_prompt_ends_before_the_chain_and_the_document_gives_way_never_the_answer(tokenizer):
     text = erank_prompt.render_chain_prompt("why", "because", "A rule of its own.")
     assert text.count("A rule of its own.") == 1 and HELPFULNESS.statement not in text
     assert text.count(" 0: the document") == text.count(" 10: the document") == 1
     assert text.endswith("because<|im_end|>\n<|im_start|>assistant\n")
     assert erank_prompt.render_chain_prompt("why", "because").count(HELPFULNESS.statement) == 1
     assert len(erank_prompt.chain_prompt_sha256()) == 64
-
-
-def test_the_document_gives_way_and_never_the_answer(tokenizer):
     whole = encode_chain(LONG, tokenizer, 4000)
     cut = encode_chain(LONG, tokenizer, 300)
     assert whole.whole == len(whole.ids) and cut.whole > len(cut.ids) == 300
@@ -186,7 +180,7 @@ def test_rows_that_do_not_fit_are_counted(tmp_path):
 SMALL = {"batch": 6, "mini_batch": 6, "group": 2, "epochs": 2, "max_response": 8, "learning_rate": 1e-3}
 
 
-def test_the_paper_s_round_is_64_whole_queries_and_an_epoch_32_of_them():
+def test_the_paper_s_round_is_64_whole_queries_and_each_samples_by_a_seed_of_its_own():
     paper = recipe_options("erank-grpo", {})
     sizes = {f"q{number}": 20 for number in range(2048)}
     rounds = plan_rounds(sizes, paper)
@@ -199,6 +193,9 @@ def test_the_paper_s_round_is_64_whole_queries_and_an_epoch_32_of_them():
         "batch 1,280 / mini 320 documents, G 5, 10 epochs of 32 steps of 4 updates; clip 0.2, KL 0.001, lr 1e-06; "
         "1,024 + 1,024 tokens"
     )
+    with pytest.raises(BadInput, match=r"'q' has 9 .* 8 .* batch"):
+        plan_rounds({"q": 9, "r": 2}, replace(ERANK_GRPO, batch=8, mini_batch=8))
+    assert len({sampling_seed(seed, step, rank) for seed in (0, 1) for step in range(50) for rank in range(2)}) == 200
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -220,15 +217,6 @@ def test_a_query_is_whole_in_one_process_s_share_of_a_round(processes):
         real = [row for row in share if row >= 0]
         assert real == [row for query in queries for row in places[query]]
         assert share[len(real) :] == [-1 - (real or [0])[-1]] * (room - len(real))
-
-
-def test_a_query_that_no_share_has_room_for_is_refused():
-    with pytest.raises(BadInput, match=r"'q' has 9 .* 8 .* batch"):
-        plan_rounds({"q": 9, "r": 2}, replace(ERANK_GRPO, batch=8, mini_batch=8))
-
-
-def test_every_round_and_process_samples_by_a_seed_of_its_own():
-    assert len({sampling_seed(seed, step, rank) for seed in (0, 1) for step in range(50) for rank in range(2)}) == 200
 
 
 def prepared(tmp_path, **options):

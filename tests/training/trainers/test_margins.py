@@ -122,7 +122,7 @@ def other_end(base: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_model_of_another_end_token_stops_where_its_answer_ends(other_end, tmp_path):
+def test_a_model_of_another_end_token_stops_where_its_answer_ends_and_one_without_is_refused(other_end, tmp_path):
     tokenizer, model = load_tokenizer(other_end), load_causal(other_end)
     end = check_end_token(tokenizer)
     assert tokenizer.eos_token == "<|endoftext|>" and end != tokenizer.eos_token_id
@@ -146,8 +146,6 @@ def test_a_model_of_another_end_token_stops_where_its_answer_ends(other_end, tmp
     ends = json.loads((tmp_path / "out" / "generation_config.json").read_text())["eos_token_id"]
     assert set(ends) == {end, tokenizer.eos_token_id} == set(generation_ends(model, tokenizer))
 
-
-def test_a_base_that_knows_no_end_of_an_answer_is_refused():
     class Cutting:
         def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
             return {"input_ids": list(text.encode())}

@@ -34,7 +34,7 @@ def job(folder, made, **changes):
     return one
 
 
-def test_both_models_are_measured_on_the_same_rows(made, tmp_path):
+def test_both_models_are_measured_on_the_same_rows_also_by_a_job_that_was_cancelled(made, tmp_path):
     one = job(tmp_path, made)
     result = write_outputs(one, lambda: False)
     assert result["rows"] == 20 and set(result["outputs"]) == {"base", "tuned"}
@@ -45,6 +45,14 @@ def test_both_models_are_measured_on_the_same_rows(made, tmp_path):
     assert len(lines) == 20 and all(line["output"] for line in lines)
     assert kept["tuned"]["cut"] == sum(line.get("finish_reason") == "length" for line in lines) > 0
     assert one.state["steps"] == one.state["total"] == 40
+    # A cancelled job goes on where it was.
+    one = job(tmp_path / "cut", made)
+    with pytest.raises(TrainingCancelled):
+        write_outputs(one, lambda: True)
+    assert len((tmp_path / "cut" / "base.outputs.jsonl").read_text().splitlines()) == 16
+    with (tmp_path / "cut" / "base.outputs.jsonl").open("a") as file:
+        file.write('{"query_id": "torn')
+    assert write_outputs(one, lambda: False) == result
 
 
 def test_all_rows_of_the_dev_split_are_written_about(made, tmp_path, monkeypatch):
@@ -56,17 +64,6 @@ def test_all_rows_of_the_dev_split_are_written_about(made, tmp_path, monkeypatch
         lambda folder, writer, name, chosen, *rest: [{"output": "no"}] * len(chosen),
     )
     assert write_outputs(job(tmp_path, made, limit=None), lambda: False)["rows"] == len(rows) > 200
-
-
-def test_a_cancelled_job_goes_on_where_it_was(made, tmp_path):
-    whole = write_outputs(job(tmp_path / "whole", made), lambda: False)
-    one = job(tmp_path / "cut", made)
-    with pytest.raises(TrainingCancelled):
-        write_outputs(one, lambda: True)
-    assert len((tmp_path / "cut" / "base.outputs.jsonl").read_text().splitlines()) == 16
-    with (tmp_path / "cut" / "base.outputs.jsonl").open("a") as file:
-        file.write('{"query_id": "torn')
-    assert write_outputs(one, lambda: False) == whole
 
 
 @pytest.mark.parametrize("shape", ["qwen3", "qwen3.5"])

@@ -189,14 +189,11 @@ def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_sam
         trainer.gradients(first)
 
 
-def test_every_row_comes_once_in_an_epoch_and_in_another_order_in_the_next():
+def test_every_row_comes_once_in_an_epoch_in_passes_within_the_budget():
     epochs = Epochs(list(range(1, 102)), 8, 5)
     for epoch in (0, 1):
         assert sorted(row for step in epochs.order(epoch) for row in step) == list(range(101))
     assert epochs.order(0) != epochs.order(1) and epochs.step(13) == epochs.order(1)[0]
-
-
-def test_passes_stay_within_the_budget_and_hold_every_row():
     lengths = [5, 100, 40, 60, 7, 300]
     for padded in (True, False):
         passes = pack_batches(lengths, 128, padded=padded)

@@ -72,7 +72,7 @@ def published(request, tmp_path_factory):
     return out, finish_training(out, one, dev_rows(), record(one), report=silent)
 
 
-def test_base_adapter_and_merged_stand_side_by_side(published):
+def test_base_adapter_and_merged_stand_side_by_side_in_files_without_a_path_of_this_machine(published):
     out, outcome = published
     found = json.loads((out / "reranker.json").read_text())
     assert found["evaluation"] == outcome.evaluation
@@ -82,28 +82,6 @@ def test_base_adapter_and_merged_stand_side_by_side(published):
             # Margins of a random model lie 1e-3 apart.
             assert outcome.evaluation["merged"][name] == pytest.approx(value, abs=0.02)
     assert 0 <= outcome.merge_difference <= 1e-4 and found["merge_difference"] == outcome.merge_difference
-
-
-def test_the_instruction_is_cross_encoders_prompt(published):
-    out, _ = published
-    plain, told = (by_transformers(out, PAIRS[:3], instruction) for instruction in ("", "Only code counts."))
-    assert by_cross_encoder(out, PAIRS[:3], "Only code counts.") == pytest.approx(told, abs=1e-5)
-    assert by_cross_encoder(out, PAIRS[:3]) == pytest.approx(plain, abs=1e-5) != pytest.approx(told, abs=1e-6)
-
-
-def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(published):
-    out, _ = published
-    found = json.loads((out / "reranker.json").read_text())
-    prompt = PromptTokens(QUORUM.render, found["yes_id"], found["no_id"], LENGTH)
-    rows = [Example(query, document) for query, document in PAIRS]
-    ours = prompt.margins(load_causal(out), AutoTokenizer.from_pretrained(out), rows)
-    assert by_cross_encoder(out, PAIRS) == pytest.approx(ours, abs=3e-5)
-    assert by_cross_encoder(out, PAIRS, batch=8) == pytest.approx(ours, abs=1e-4)
-    assert scores_by_cross_encoder(out, PAIRS) == pytest.approx([1 / (1 + math.exp(-one)) for one in ours], abs=3e-5)
-
-
-def test_the_folder_has_the_files_of_formats_and_no_path_of_this_machine(published):
-    out, _ = published
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     ours = {"README.md", "reranker.json", "modules.json"}
     ours |= {"config_sentence_transformers.json", "sentence_bert_config.json", "chat_template.jinja"}
@@ -118,12 +96,22 @@ def test_the_folder_has_the_files_of_formats_and_no_path_of_this_machine(publish
     assert not list(out.parent.glob("*.part")) and not list(out.parent.glob(".*"))
 
 
-def test_the_fixture_in_reranker_json_can_be_scored_again(published):
+def test_other_libraries_score_as_we_do_with_instructions_and_cut_alike(published):
     out, _ = published
-    rows = json.loads((out / "reranker.json").read_text())["fixture"]
+    plain, told = (by_transformers(out, PAIRS[:3], instruction) for instruction in ("", "Only code counts."))
+    assert by_cross_encoder(out, PAIRS[:3], "Only code counts.") == pytest.approx(told, abs=1e-5)
+    assert by_cross_encoder(out, PAIRS[:3]) == pytest.approx(plain, abs=1e-5) != pytest.approx(told, abs=1e-6)
+    found = json.loads((out / "reranker.json").read_text())
+    prompt = PromptTokens(QUORUM.render, found["yes_id"], found["no_id"], LENGTH)
+    rows = [Example(query, document) for query, document in PAIRS]
+    ours = prompt.margins(load_causal(out), AutoTokenizer.from_pretrained(out), rows)
+    assert by_cross_encoder(out, PAIRS) == pytest.approx(ours, abs=3e-5)
+    assert by_cross_encoder(out, PAIRS, batch=8) == pytest.approx(ours, abs=1e-4)
+    assert scores_by_cross_encoder(out, PAIRS) == pytest.approx([1 / (1 + math.exp(-one)) for one in ours], abs=3e-5)
+    rows = found["fixture"]
     short = [row for row in rows if row["query"] != "tides" and not row["instruction"]]
-    found = by_transformers(out, [(row["query"], row["document"]) for row in short])
-    assert found == pytest.approx([row["margin"] for row in short], abs=1e-4)
+    margins = by_transformers(out, [(row["query"], row["document"]) for row in short])
+    assert margins == pytest.approx([row["margin"] for row in short], abs=1e-4)
 
 
 def move_a_weight(folder: Path) -> None:
@@ -241,16 +229,12 @@ def published_encoder(tmp_path_factory):
     return folder / "out", tuned, outcome
 
 
-def test_cross_encoder_gives_the_score_that_we_give(published_encoder):
-    out, tuned, _ = published_encoder
+def test_cross_encoder_gives_the_score_that_we_give_of_a_model_without_adapter(published_encoder):
+    out, tuned, outcome = published_encoder
     one = EncoderTrained(tuned, tuned, max_length=64)
     ours = one.trained_margins([Example(query, document) for query, document in PAIRS])
     assert by_cross_encoder(out) == pytest.approx(ours, abs=1e-5)
     assert scores_by_cross_encoder(out) == pytest.approx([1 / (1 + math.exp(-m)) for m in ours], abs=1e-5)
-
-
-def test_there_is_no_adapter_and_base_differs_from_the_published_model(published_encoder):
-    _, _, outcome = published_encoder
     assert outcome.evaluation["adapter"] is None
     assert outcome.evaluation["base"]["label_pearson"] != outcome.evaluation["merged"]["label_pearson"]
     assert outcome.merge_difference <= 1e-5
@@ -291,18 +275,12 @@ def test_causal_models_and_classifiers_of_three_labels_are_refused(tmp_path):
         load_encoder(tmp_path / "three")
 
 
-def test_the_longest_input_is_what_everybody_allows(tmp_path):
-    base = tiny_encoder(tmp_path / "base", max_length=128)
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    assert longest_input(base, tokenizer) == 128 and longest_input(base, tokenizer, 32) == 32
-
-
-def test_the_tiny_encoder_is_the_same_at_every_run(tmp_path):
+def test_the_tiny_encoder_is_the_same_at_every_run_and_a_base_by_its_name(tmp_path):
     one, other = tiny_encoder(tmp_path / "one"), tiny_encoder(tmp_path / "other")
     for name in ("model.safetensors", "tokenizer.json", "config.json"):
         assert (one / name).read_bytes() == (other / name).read_bytes()
-
-
-def test_the_tiny_encoder_is_a_base_by_its_name_for_training_and_for_scoring(tmp_path):
+    base = tiny_encoder(tmp_path / "base", max_length=128)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    assert longest_input(base, tokenizer) == 128 and longest_input(base, tokenizer, 32) == 32
     scorer = open_scorer(find_base("tiny:encoder", tmp_path))
     assert scorer.words == "tiny model, CPU" and len(scorer.margins("query", ["one", "two"])) == 2
