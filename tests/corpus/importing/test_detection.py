@@ -166,7 +166,7 @@ def test_a_zip_bomb_is_refused_unopened_and_one_that_lies_while_it_is_read(tmp_p
         list(FileSource(nested, member=member).lines(blank=True))
 
 
-def test_archives_that_are_none_locked_empty_or_too_many(tmp_path, monkeypatch):
+def test_archives_that_are_none_locked_empty_too_many_or_whose_bytes_were_damaged(tmp_path, monkeypatch):
     (tmp_path / "cut.zip").write_bytes(zip_at(tmp_path / "x.zip", BEIR).read_bytes()[:-30])
     with pytest.raises(BadInput, match=r"cut\.zip: .*damaged"):
         list_sources(tmp_path / "cut.zip")
@@ -181,6 +181,8 @@ def test_archives_that_are_none_locked_empty_or_too_many(tmp_path, monkeypatch):
     (tmp_path / "locked.zip").write_bytes(data)
     with pytest.raises(BadInput, match="encrypted"):
         list_sources(tmp_path / "locked.zip")
+    with pytest.raises(BadInput, match=r"sheet\.xlsx: .*damaged"):
+        list_sources(zip_at(tmp_path / "sheet.xlsx", {"[Content_Types].xml": "", "xl/workbook.xml": ""}))
 
 
 def test_a_member_whose_bytes_were_damaged_is_named(tmp_path):
@@ -191,11 +193,6 @@ def test_a_member_whose_bytes_were_damaged_is_named(tmp_path):
     (source,) = list_sources(path, "x.zip")
     with pytest.raises(BadInput, match=r"x\.zip/corpus\.jsonl: .*damaged"):
         list(source.lines())
-
-
-def test_a_workbook_is_a_workbook_and_no_archive(tmp_path):
-    with pytest.raises(BadInput, match=r"sheet\.xlsx: .*damaged"):
-        list_sources(zip_at(tmp_path / "sheet.xlsx", {"[Content_Types].xml": "", "xl/workbook.xml": ""}))
 
 
 def test_a_folder_is_read_as_an_archive_is_and_links_out_of_it_are_not(db, tmp_path):

@@ -4,16 +4,16 @@ import gzip
 import json
 import subprocess
 import sys
-from io import StringIO
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
 from corpus.errors import BadInput, BadOption, OptionWouldHelp
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
+from tests.called import call
 from tests.imported_files import import_files
 
 pytestmark = pytest.mark.django_db
@@ -63,39 +63,29 @@ def pairs_of(name="small", **conditions):
     return set(rows.values_list("query__external_id", "document__external_id"))
 
 
-def test_what_the_files_say_is_what_the_rows_hold(files):
-    report = import_collection("small", files())
-    assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (3, 2, 0, 0)
+def test_what_the_files_say_is_what_the_rows_hold_and_the_same_again_changes_nothing(files):
+    options = files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t1\n", bm25=2)
+    report = import_collection("small", options)
+    assert (report["documents"], report["queries"], report["judgments"]) == (3, 2, 1)
     first = Document.objects.get(external_id="d1")
     assert (first.title, first.text, first.metadata) == ("Mappings", DOCUMENTS[0]["text"], {"p": 1})
     assert (first.version, first.is_current, len(first.content_hash)) == (1, True, 64)
     query = Query.objects.get(external_id="q1")
     assert (query.text, query.answers, query.instruction) == ("What maps keys?", QUERIES[0]["answers"], "Strict.")
     assert Query.objects.get(external_id="q2").answers == []
-
-
-def test_the_same_import_again_changes_nothing_and_says_so(files):
-    options = files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t1\n", bm25=2)
-    import_collection("small", options)
     rows = contents()
     again = import_collection("small", options)
     assert not again["changed"] and not any(again["new"].values()) and not any(again["updated"].values())
     assert rows == contents()
 
 
-def test_other_text_is_refused_with_its_line(files):
-    import_collection("small", files())
-    changed = [*DOCUMENTS[:2], {"_id": "d3", "text": "Sets are unordered."}]
-    with pytest.raises(OptionWouldHelp, match=r'corpus, line 3: "d3"') as refused:
-        import_collection("small", files(corpus=changed))
-    assert refused.value.problems[0][0] == "update"
-    assert Document.objects.get(external_id="d3").text == DOCUMENTS[2]["text"]
-
-
-def test_update_makes_a_new_version_and_keeps_the_old_with_its_pair(files):
+def test_other_text_is_refused_and_with_update_a_new_version_beside_the_old_with_its_pair(files):
     qrels = "q1 0 d3 1\n"
     import_collection("small", files(qrels=qrels))
     changed = [*DOCUMENTS[:2], {"_id": "d3", "text": "Sets are unordered."}]
+    with pytest.raises(OptionWouldHelp, match=r'corpus, line 3: "d3"') as refused:
+        import_collection("small", files(corpus=changed, qrels=qrels))
+    assert refused.value.problems[0][0] == "update"
     report = import_collection("small", files(corpus=changed, qrels=qrels, update=True))
     assert (report["documents"], report["updated"]["documents"], report["new"]["documents"]) == (3, 1, 0)
     versions = Document.objects.filter(external_id="d3").order_by("version")
@@ -116,15 +106,11 @@ def test_metadata_alone_is_updated_in_place(files):
 
 
 def test_gzip_bom_crlf_and_blank_lines_are_no_matter(files):
-    plain = import_collection("plain", files())
     windows = "\ufeff" + "\r\n\r\n".join(json.dumps(row) for row in DOCUMENTS) + "\r\n"
-    report = import_collection("packed", files(corpus=gzip.compress(windows.encode()), queries=QUERIES))
-    assert report["documents"] == plain["documents"]
-    hashes = [
-        list(Document.objects.filter(collection__name=name).order_by("external_id").values_list("content_hash"))
-        for name in ("plain", "packed")
-    ]
-    assert hashes[0] == hashes[1]
+    plain = import_collection("plain", files())
+    packed = import_collection("packed", files(corpus=gzip.compress(windows.encode())))
+    assert packed["documents"] == plain["documents"] == 3
+    assert Document.objects.values("content_hash").distinct().count() == 3
 
 
 def test_trec_xml_without_a_root_and_with_loose_ends(files):
@@ -152,12 +138,9 @@ def test_qrels_of_both_kinds_become_reference_grades_and_settle_nothing(files):
 
 
 def test_a_gold_below_0_is_no_gold_and_its_pair_is_judged_all_the_same(files):
-    lines = [
-        {"query_id": "q1", "doc_id": "d1", "gold": -1},
-        {"query_id": "q1", "doc_id": "d2", "gold": 0},
-        {"query_id": "q2", "doc_id": "d2", "gold": -7, "teacher_score": 0.5},
-    ]
-    report = import_collection("small", files(pairs="".join(json.dumps(one) + "\n" for one in lines)))
+    golds = (("q1", "d1", -1), ("q1", "d2", 0), ("q2", "d2", -7))
+    pairs = [{"query_id": query, "doc_id": document, "gold": gold} for query, document, gold in golds]
+    report = import_collection("small", files(pairs=pairs))
     assert (report["pairs"], report["judgments"], report["grades_below_zero"]) == (3, 1, 2)
     assert [(one.grade, one.assessor.name) for one in Judgment.objects.all()] == [(0, "gold")]
 
@@ -175,15 +158,12 @@ def test_candidates_are_the_union_of_what_the_options_name(files):
     assert (later["pairs"], later["new"]["pairs"], later["updated"]["pairs"]) == (4, 0, 1)
 
 
-def test_bm25_names_the_best_documents_of_every_query(files):
-    import_collection("small", files(bm25=1))
-    assert pairs_of() == {("q1", "d1"), ("q2", "d2")}
-
-
-def test_equal_scores_of_a_run_are_cut_by_document_id_descending(files):
+def test_equal_scores_of_a_run_are_cut_by_document_id_descending_and_bm25_names_the_best(files):
     run = "q1 Q0 d1 1 5.0 s\nq1 Q0 d3 2 5.0 s\nq1 Q0 d2 3 5.00000000001 s\n"
     import_collection("small", files(runs=[run], depth=2))
     assert pairs_of() == {("q1", "d3"), ("q1", "d2")}
+    import_collection("best", files(bm25=1))
+    assert pairs_of("best") == {("q1", "d1"), ("q2", "d2")}
 
 
 def test_a_changed_grade_is_refused_and_with_update_supersedes(files):
@@ -196,13 +176,10 @@ def test_a_changed_grade_is_refused_and_with_update_supersedes(files):
     assert Judgment.objects.get(grade=2).supersedes.grade == 1
 
 
-def test_a_dry_run_counts_and_leaves_nothing(files):
+def test_a_dry_run_and_a_refused_import_leave_everything_as_it_was(files):
     report = import_collection("small", files(qrels="q1 0 d1 1\n", bm25=2, dry_run=True))
     assert report["documents"] == 3 and report["dry_run"] and report["new"]["judgments"] == 1
     assert not Collection.objects.exists() and not Document.objects.exists() and not Judgment.objects.exists()
-
-
-def test_a_refused_import_leaves_an_older_collection_as_it_was(files):
     import_collection("small", files(qrels="q1 0 d1 1\n"))
     rows = contents()
     with pytest.raises(BadInput):
@@ -218,9 +195,7 @@ def test_the_command_prints_one_json_document_and_says_when_there_are_no_pairs(f
     arguments = ["small", *(f"--{part}={sources[part][0]}" for part in ("corpus", "queries"))]
     report, said = import_files(*arguments)
     assert report["documents"] == 3 and "0 pairs: name candidates" in said
-    out = StringIO()
-    call_command("import_collection", *arguments, stdout=out)
-    assert "Nothing changed" in out.getvalue()
+    assert "Nothing changed" in call("import_collection", *arguments).out
 
 
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="shared/data/cranfield is not beside the checkout: 1 test not run")
@@ -234,10 +209,7 @@ def test_cranfield_imports_completely():
     report = import_collection("cranfield", files)
     assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (1400, 225, 1837, 1837)
     assert report["empty_documents"] == 2
-    grades = dict.fromkeys((0, 1, 3), 0)
-    for grade in Judgment.objects.values_list("grade", flat=True):
-        grades[grade] += 1
-    assert grades == {0: 225, 1: 1611, 3: 1}
+    assert Counter(Judgment.objects.values_list("grade", flat=True)) == {0: 225, 1: 1611, 3: 1}
     assert Query.objects.get(external_id="1").text.startswith("what similarity laws must be obeyed")
     assert not import_collection("cranfield", files)["changed"]
 

@@ -1,18 +1,17 @@
 """Published sets as they are: lines that stand twice, ids that no text has, queries that are documents themselves."""
 
-import json
-from io import StringIO
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-from django.core.management import call_command
 
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders
-from corpus.models import Document, Judgment, Pair, Query
+from corpus.models import Document, Pair, Query
 from jobs import leases
+from tests.called import call
+from tests.corpus.importing.file_contents import lines
 from tests.imported_files import import_files
 from tests.rankings import start_run
 
@@ -25,13 +24,9 @@ PAIRS = "query_id,doc_id\nq1,d0\nq1,d1\nq2,d2\n"
 JUDGMENTS = "query_id,doc_id,grade,assessor\nq1,d0,1,Ann\nq2,d2,2,Ann\n"
 
 
-def lines(rows: list[dict[str, str]]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
 def bring(folder: Path, *options: str, name: str = "tea", **files: str) -> tuple[dict[str, Any], str]:
     """Import files by their parts."""
-    parts = {"corpus": lines(DOCUMENTS), "queries": lines(QUERIES), **files}
+    parts = {"corpus": lines(*DOCUMENTS), "queries": lines(*QUERIES), **files}
     for part, text in parts.items():
         (folder / part).write_text(text)
     return import_files(name, *options, *(f"--{part}={folder / part}" for part in parts))
@@ -40,8 +35,8 @@ def bring(folder: Path, *options: str, name: str = "tea", **files: str) -> tuple
 @pytest.mark.parametrize(
     ("part", "text", "what", "repeats"),
     [
-        ("corpus", lines([*DOCUMENTS, *DOCUMENTS[:2]]), "documents", 2),
-        ("queries", lines([*QUERIES, QUERIES[0]]), "queries", 1),
+        ("corpus", lines(*DOCUMENTS, *DOCUMENTS[:2]), "documents", 2),
+        ("queries", lines(*QUERIES, QUERIES[0]), "queries", 1),
         ("qrels", QRELS + QRELS, "judgments", 3),
         ("qrels", "q1 0 d0 -1\nq1 0 d0 -1\nq1 0 d1 1\n", "judgments", 1),
         ("pairs", PAIRS + "q1,d1\n", "pairs", 1),
@@ -60,8 +55,8 @@ def test_a_row_that_repeats_another_counts_once_and_is_counted(tmp_path, part, t
 @pytest.mark.parametrize(
     ("part", "text", "said"),
     [
-        ("corpus", lines([*DOCUMENTS, {"_id": "d1", "text": "Other."}]), 'line 4: the id "d1" is already in line 2'),
-        ("queries", lines([*QUERIES, {"_id": "q1", "text": "Other?"}]), 'line 3: the id "q1" is already in line 1'),
+        ("corpus", lines(*DOCUMENTS, {"_id": "d1", "text": "Other."}), 'line 4: the id "d1" is already in line 2'),
+        ("queries", lines(*QUERIES, {"_id": "q1", "text": "Other?"}), 'line 3: the id "q1" is already in line 1'),
         ("qrels", QRELS + "q1 0 d0 2\n", "line 4: the pair is already in line 1, with another grade"),
         ("judgments", JUDGMENTS + "q1,d0,2,Ann\n", "line 4: grade 2, but line 2 has 1"),
     ],
@@ -88,18 +83,14 @@ def test_rows_with_unknown_ids_are_left_out_where_it_is_asked_for(tmp_path, part
     assert Pair.objects.filter(is_candidate=True).count() == (2 if part == "judgments" else 3)
 
 
-def test_only_the_first_unknown_rows_are_named(tmp_path):
-    qrels = QRELS + "".join(f"q1 0 gone{n} 1\n" for n in range(50))
-    report, _said = bring(tmp_path, "--skip-unknown", qrels=qrels)
-    assert report["unknown"] == 50 and len(report["unknown_first"]) == 5
-    assert Judgment.objects.count() == 3
-
-
-def test_a_grade_above_the_scale_names_what_to_change(tmp_path):
+def test_only_the_first_unknown_rows_are_named_and_a_grade_above_the_scale_names_what_to_change(tmp_path):
     _report, said = bring(tmp_path, qrels=QRELS + "q2 0 d1 4\n")
     assert "line 4: grade 4 " in said and "scale to 4" in said
     report, _said = bring(tmp_path, "--grades", "4", qrels=QRELS + "q2 0 d1 4\n")
     assert report["judgments"] == 4
+    qrels = QRELS + "".join(f"q1 0 gone{n} 1\n" for n in range(50))
+    report, _said = bring(tmp_path, "--skip-unknown", name="other", qrels=qrels)
+    assert report["unknown"] == 50 and len(report["unknown_first"]) == 5 and report["judgments"] == 3
 
 
 ARGUMENTS = [
@@ -131,13 +122,11 @@ def named_pairs() -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("source", ["bm25", "runs"])
 def test_a_query_that_is_a_document_is_no_candidate_of_itself(tmp_path, source):
-    files = {"corpus": lines(ARGUMENTS), "queries": lines(ASKED)}
-    options = ["--bm25", "2"]
+    files = {"corpus": lines(*ARGUMENTS), "queries": lines(*ASKED)}
+    options = ["--bm25", "2"] if source == "bm25" else []
     if source == "runs":
-        options = []
-        files["runs"] = "".join(
-            f"{q['_id']} Q0 {d['_id']} 1 {9 - n} x\n" for q in ASKED for n, d in enumerate(ARGUMENTS)
-        )
+        rows = (f"{q['_id']} Q0 {d['_id']} 1 {9 - n} x\n" for q in ASKED for n, d in enumerate(ARGUMENTS))
+        files["runs"] = "".join(rows)
     report, said = bring(tmp_path, *options, **files)
     assert report["own_document"] == 2, said
     assert named_pairs() == {("1", "1")} & named_pairs() and Pair.objects.filter(query__external_id="a1").count() >= 2
@@ -146,7 +135,7 @@ def test_a_query_that_is_a_document_is_no_candidate_of_itself(tmp_path, source):
 
 
 def test_a_query_that_is_a_document_is_left_out_of_its_own_ranking(tmp_path):
-    bring(tmp_path, corpus=lines(ARGUMENTS), queries=lines(ASKED))
+    bring(tmp_path, corpus=lines(*ARGUMENTS), queries=lines(*ASKED))
     collection = Query.objects.first().collection  # type: ignore[union-attr]
 
     def ranked(run: Run) -> set[tuple[str, str]]:
@@ -160,7 +149,5 @@ def test_a_query_that_is_a_document_is_left_out_of_its_own_ranking(tmp_path):
     (tmp_path / "x.run").write_text(
         "".join(f"{q['_id']} Q0 {q['_id']} 1 1.0 x\n{q['_id']} Q0 a3 2 0.5 x\n" for q in ASKED)
     )
-    out = StringIO()
-    call_command("import_runs", "tea", str(tmp_path / "x.run"), "--json", stdout=out)
-    assert json.loads(out.getvalue())["runs"][0]["excluded"] == 2
+    assert call("import_runs", "tea", tmp_path / "x.run", "--json").json["runs"][0]["excluded"] == 2
     assert ranked(Run.objects.get(name="x")) == {("a1", "a3"), ("a2", "a3"), ("1", "1"), ("1", "a3")}

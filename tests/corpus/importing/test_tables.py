@@ -68,7 +68,7 @@ def test_what_the_user_says_goes_before_the_header(tmp_path):
         columns_of(tmp_path, "a,b", a="text", b="text")
 
 
-def test_a_table_whose_rows_are_pairs_gives_each_text_once(tmp_path):
+def test_rows_that_are_pairs_give_each_text_once_and_a_file_without_a_header_keeps_its_quotes(tmp_path):
     text = "query,doc,label\nWhich?,First.,1\nWhich?,Second.,0\nWhy?,First.,\n"
     source = source_of(tmp_path, text)
     assert [one.text for one in records.read_documents(source)] == ["First.", "Second."]
@@ -77,14 +77,8 @@ def test_a_table_whose_rows_are_pairs_gives_each_text_once(tmp_path):
     pairs = list(records.read_pairs(source, 1))
     assert [one.gold for one in pairs] == [1, 0, None]
     assert {one.query for one in pairs} == {one.id for one in queries}
-
-
-def test_a_file_without_a_header_keeps_its_double_quotes(tmp_path):
     source = source_of(tmp_path, '7\t"How tall\n8\tis it" then\n', "queries.tsv")
     assert [one.text for one in records.read_queries(source, by_position=False)] == ['"How tall', 'is it" then']
-
-
-def test_grades_from_a_table_may_name_who_gave_them(tmp_path):
     source = source_of(tmp_path, "annotator;relevance;qid;docid\nalice;1;q1;d1\nbob;x;q1;d1\nbob;0;q1\n")
     good, wrong, ragged = read_grades(source, 1)
     assert (good.query, good.document, good.grade, good.assessor) == ("q1", "d1", 1, "alice")

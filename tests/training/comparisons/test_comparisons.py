@@ -57,7 +57,7 @@ def publish_all(birds: Collection, folder: Path) -> list[Model]:
     return made
 
 
-def test_the_table_has_the_rows_of_the_paper_in_its_order():
+def test_the_table_has_the_rows_of_the_paper_with_changes_against_the_start_and_the_untuned_base():
     (group,) = group_models(trained())
     rows = [(row.role, row.reward) for row in group["rows"]]
     both = [("SFT + RL", reward) for reward in ("rr", "ndcg", "se")]
@@ -66,10 +66,6 @@ def test_the_table_has_the_rows_of_the_paper_in_its_order():
     for row in group["rows"]:
         assert row.measure.value == pytest.approx(MEANS[row.reward if row.role == "SFT + RL" else row.role.lower()])
         assert row.measure.low < row.measure.value < row.measure.high
-
-
-def test_changes_are_against_the_start_and_against_the_untuned_base():
-    (group,) = group_models(trained())
     by_name = {row.name: row for row in group["rows"]}
     rr, rl = by_name["rr"], by_name["rl"]
     assert rr.start and rr.root and rl.start and rl.root
@@ -82,21 +78,15 @@ def test_changes_are_against_the_start_and_against_the_untuned_base():
     assert group["rows"][0].start is None and group["rows"][0].root is None
 
 
-def test_models_of_other_queries_stand_apart_and_those_without_any_are_left_out():
+def test_models_of_other_queries_stand_apart_without_any_are_left_out_and_a_line_that_begins_with_itself_ends(tmp_path):
     other = TrainedModel(9, "p", "prism", "owner/base", "/m/p", HeldOut(values(0.2, 8, 12), values(0.4, 9, 12)))
     silent = TrainedModel(10, "old", "prism", "owner/base", "/m/old", HeldOut())
     groups = group_models([*trained(), other, silent])
     assert [group["queries"] for group in groups] == [30, 12]
     assert [row.role for row in groups[1]["rows"]] == ["base", "prism"]
-
-
-def test_a_line_of_trainings_that_begins_with_itself_ends():
     one = TrainedModel(1, "a", "erank-grpo", "/m/a", "/m/a", HeldOut(BASE, SFT))
     (group,) = group_models([one])
     assert [row.role for row in group["rows"]] == ["base", "RL"]
-
-
-def test_a_folder_that_says_nothing_has_no_measures(tmp_path):
     assert read_held_out(tmp_path) == HeldOut()
     (tmp_path / "reranker.json").write_text('{"kind": "causal"}')
     assert read_held_out(tmp_path) == HeldOut()

@@ -59,11 +59,6 @@ def plan(folder: JobFolder) -> None:
     subsets.write_subset(Path(folder.job["data"]), folder.path / "data", "prism", **folder.job["subset"])
 
 
-def test_without_a_training_set_the_page_says_what_to_do(alice):
-    page = alice.get("/c/birds/training/curves/").content.decode()
-    assert "Create a training set" in page
-
-
 def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice, rows):
     answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "data": str(rows)})
     curve = LearningCurve.objects.get()

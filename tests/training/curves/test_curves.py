@@ -57,33 +57,37 @@ def test_a_known_law_is_found_again(c):
     assert fit.next.value == pytest.approx(gain, abs=1e-4) and fit.next.low <= gain + 1e-6
 
 
-def test_with_noise_the_law_is_still_near_and_the_bands_hold_it():
+def test_with_noise_the_law_is_still_near_its_bands_hold_it_and_it_stays_within_its_bounds():
     truth = [0.8 - 6.0 * n**-0.5 for n in LABELS]
     fit = compute_result(points_of(*truth, queries=200, own=0.005)).fit
     assert fit is not None and fit.c == pytest.approx(0.5, abs=0.05)
     inside = [one.low - 1e-3 <= 0.8 - 6.0 * at**-0.5 <= one.high + 1e-3 for at, one in fit.line]
     assert all(inside)
-
-
-def test_the_law_stays_within_its_bounds():
     falling = fit_law(np.array([1.0, 2.0, 4.0]), np.array([0.9, 0.8, 0.7]))
     assert 0 <= falling[0] <= 1 and falling[1] >= 0 and 0.01 <= falling[2] <= 2
 
 
-def test_two_points_have_no_fit_and_say_so():
+def test_two_points_have_no_fit_and_nothing_measured_no_chart():
     result = compute_result(points_of(0.5, 0.6))
     assert result.fit is None
     assert describe_next(result) == "No curve is fitted: the fit needs 3 measured points, and there are 2."
     assert [name for name in chart_of(result).header if "fitted" in name] == []
+    assert draw_curve(compute_result(points_of(None, None)), "") is None
 
 
-def test_the_last_step_is_compared_as_any_two_models_are():
+def test_the_last_step_is_compared_as_any_two_models_are_and_the_chart_has_its_numbers():
     result = compute_result(points_of(0.5, 0.55, 0.6))
     (_, _), (before, _), (after, _) = result.points
     assert before.per_query and after.per_query and result.last
     compared = compare_models(before.per_query, after.per_query)
     assert result.last.difference == pytest.approx(compared["difference"], abs=1e-12)
     assert result.last.p == pytest.approx(compared["p"], abs=5e-3) and result.last.queries == compared["queries"]
+    result = compute_result(points_of(0.5, 0.56, 0.6))
+    chart = chart_of(result)
+    for labels, one in result.measured:
+        assert any(row[0] == labels and row[1] == one.value and row[2] == one.low for row in chart.rows)
+        assert f"\n{labels}," in chart.csv()
+    assert describe_last(result) in chart.summary and "books: curve 1" in chart.standalone()
 
 
 @pytest.mark.parametrize(
@@ -110,19 +114,6 @@ def test_a_failed_point_leaves_a_gap():
     lines = [part.split('"')[0].count(",") for part in chart.svg.split('<polyline class="c s0" points="')[1:]]
     assert lines == [3] and result.fit is not None and len(result.measured) == 4
     assert describe_last(result).startswith("The last 4,000 labels")
-
-
-def test_the_chart_has_its_numbers_as_a_table_and_csv():
-    result = compute_result(points_of(0.5, 0.56, 0.6))
-    chart = chart_of(result)
-    for labels, one in result.measured:
-        assert any(row[0] == labels and row[1] == one.value and row[2] == one.low for row in chart.rows)
-        assert f"\n{labels}," in chart.csv()
-    assert describe_last(result) in chart.summary and "books: curve 1" in chart.standalone()
-
-
-def test_nothing_measured_has_no_chart():
-    assert draw_curve(compute_result(points_of(None, None)), "") is None
 
 
 def change_rows(folder: Path, change: Any) -> Path:
@@ -169,16 +160,12 @@ def test_subsets_are_nested_whole_queries_as_large_as_asked_with_one_dev_split(t
     assert [len(one.train) for one in found] == [12, 30, 60, 96]
 
 
-def test_by_time_the_earliest_labels_come_first_and_random_is_seeded(tmp_path):
+def test_by_time_the_earliest_labels_come_first_by_the_newest_of_a_query_and_random_is_seeded(tmp_path):
     source = write_dated(tmp_path / "set")
     by_time = [one.query_id for one in order_queries(source, "prism", "time", 0)]
     assert by_time == [f"q{number}" for number in range(15, -1, -1)]
     seeded = [[one.query_id for one in order_queries(source, "prism", "random", seed)] for seed in (0, 0, 1)]
     assert seeded[0] == seeded[1] != seeded[2] and sorted(seeded[0]) == sorted(by_time) and seeded[0] != by_time
-
-
-def test_a_query_is_as_late_as_its_newest_label(tmp_path):
-    source = write_dated(tmp_path / "set")
     late = "2026-11-20T00:00:00.000000Z"
     change_rows(source, lambda row: row | ({"labelled_at": late} if row["doc_id"] == "d15-3" else {}))
     assert [one.query_id for one in order_queries(source, "prism", "time", 0)][-1] == "q15"

@@ -30,38 +30,14 @@ def doubles(*rows: list[float]) -> Any:
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def test_the_list_loss_of_two_documents_by_hand():
+def test_the_list_loss_by_hand_and_its_gradient_is_that_of_torchs_kl_div():
     """H1: teacher .75 / .25, student .622459 / .377541, times 4."""
-    found = list_loss(doubles([1.0, 0.0]), doubles([0.9, 0.5]), 2.0)
-    assert found.tolist() == pytest.approx([0.146967], abs=1e-6)
-
-
-def test_the_list_loss_is_nothing_where_the_student_is_the_teacher():
-    """H2, also at scores of 0 and 1, whose logits are bounded."""
+    assert list_loss(doubles([1.0, 0.0]), doubles([0.9, 0.5]), 2.0).tolist() == pytest.approx([0.146967], abs=1e-6)
+    # H2, also at scores of 0 and 1, whose logits are bounded.
     scores = doubles([0.9, 0.5, 0.01], [1.0, 0.0, 0.3])
     student = torch.logit(scores, eps=1e-6)
     assert list_loss(student, scores, 2.0).tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
-
-
-def test_weights_of_negatives_fall_with_their_margin_and_are_one_in_all():
-    """H3: the hardest negative counts most."""
-    weights = negative_weights(doubles([0.9, 0.85, 0.5, 0.1, 0.0]), 2.0)[0]
-    assert weights.sum().item() == pytest.approx(1.0, abs=1e-12)
-    assert weights.tolist() == sorted(weights.tolist(), reverse=True) and len(set(weights.tolist())) == 4
-
-
-def test_the_rank_loss_with_equal_weights_is_plain_infonce_and_else_the_written_formula():
-    margins = doubles([1.0, 0.2, -0.5, 0.7])
-    plain = torch.nn.functional.cross_entropy(margins, torch.tensor([0]))
-    assert rank_loss(margins, doubles([0.9, 0.3, 0.3, 0.3]), 2.0).item() == pytest.approx(plain.item(), abs=1e-12)
-    scores = doubles([0.9, 0.8, 0.1, 0.4])
-    weights = 3 * negative_weights(scores, 2.0)[0]
-    below = torch.exp(margins[0, 0]) + (weights * torch.exp(margins[0, 1:])).sum()
-    assert rank_loss(margins, scores, 2.0).item() == pytest.approx(-torch.log(torch.exp(margins[0, 0]) / below).item())
-
-
-def test_the_gradient_of_the_list_loss_is_that_of_torchs_kl_div():
-    """H6: with log_target=True, and by hand T (student - teacher) in each group."""
+    # H6: with log_target=True, and by hand T (student - teacher) in each group.
     torch.manual_seed(0)
     scores, margins = torch.rand(3, 8, dtype=torch.float64), torch.randn(3, 8, dtype=torch.float64)
     ours, theirs = (margins.clone().requires_grad_() for _ in range(2))
@@ -74,7 +50,18 @@ def test_the_gradient_of_the_list_loss_is_that_of_torchs_kl_div():
     assert torch.allclose(ours.grad, by_hand, atol=1e-12)
 
 
-def test_the_point_loss_is_prisms():
+def test_the_rank_loss_with_equal_weights_is_plain_infonce_else_the_formula_whose_weights_fall_with_the_margin():
+    margins = doubles([1.0, 0.2, -0.5, 0.7])
+    plain = torch.nn.functional.cross_entropy(margins, torch.tensor([0]))
+    assert rank_loss(margins, doubles([0.9, 0.3, 0.3, 0.3]), 2.0).item() == pytest.approx(plain.item(), abs=1e-12)
+    scores = doubles([0.9, 0.8, 0.1, 0.4])
+    weights = 3 * negative_weights(scores, 2.0)[0]
+    below = torch.exp(margins[0, 0]) + (weights * torch.exp(margins[0, 1:])).sum()
+    assert rank_loss(margins, scores, 2.0).item() == pytest.approx(-torch.log(torch.exp(margins[0, 0]) / below).item())
+    # H3: the hardest negative counts most.
+    weights = negative_weights(doubles([0.9, 0.85, 0.5, 0.1, 0.0]), 2.0)[0]
+    assert weights.sum().item() == pytest.approx(1.0, abs=1e-12)
+    assert weights.tolist() == sorted(weights.tolist(), reverse=True) and len(set(weights.tolist())) == 4
     found = point_loss(doubles([0.0, 2.0]), doubles([0.5, 0.1]))
     assert found.tolist() == pytest.approx([(torch.sigmoid(torch.tensor(2.0)).item() - 0.1) ** 2], abs=1e-7)
 
@@ -84,7 +71,7 @@ def candidates(positives: int, negatives: int, query: str = "q") -> list[Example
     return [Example("q", "d", "", one, 0.5, query_id=query, doc_id=f"{query}-{at}") for at, one in enumerate(labels)]
 
 
-def test_a_group_is_one_positive_and_seven_negatives_drawn_by_the_seed():
+def test_a_group_is_one_positive_and_seven_negatives_drawn_by_the_seed_and_short_ones_are_left_out():
     """H4."""
     rows = candidates(2, 20)
     groups, _summary = group_candidates(rows, 7, 0)
@@ -93,10 +80,7 @@ def test_a_group_is_one_positive_and_seven_negatives_drawn_by_the_seed():
         assert len(set(negatives)) == 7 and all(rows[place].label == 0 for place in negatives)
     assert groups == group_candidates(rows, 7, 0)[0] != group_candidates(rows, 7, 1)[0]
     assert groups[0][1:] != groups[1][1:]
-
-
-def test_short_groups_are_left_out_and_said_and_nothing_but_such_is_refused():
-    """H4: a document of another query would have no score of the teacher."""
+    # H4: a document of another query would have no score of the teacher.
     rows = candidates(1, 7, "a") + candidates(1, 6, "b") + candidates(0, 9, "c")
     _groups, summary = group_candidates(rows, 7, 0)
     assert summary == "1 groups of 1 queries; 2 of 3 queries left out"

@@ -59,12 +59,6 @@ def teach(task: TrainingTask, folder: Path) -> tuple[PrismExtend, list[float]]:
     return recipe, recipe.teacher_scores(JobFolder(folder), lambda: False)
 
 
-def test_no_score_is_needed(parts):
-    """G5."""
-    recipe = PrismExtend(make_task(parts))
-    assert all(row.point and row.teacher == 0.0 for row in recipe.rows[:]) and len(recipe.rows) == 48
-
-
 def test_a_base_that_does_not_rank_by_yes_and_no_or_is_asked_as_we_do_is_refused(parts, tmp_path):
     """G3."""
     with pytest.raises(BadInput, match=r"base .* prompt quorum"):
@@ -140,6 +134,7 @@ def test_the_teacher_does_not_move_while_the_student_trains(parts, tmp_path):
     """G1: what every step learns from is what the frozen base says, at the last step as at the first."""
     folder = JobFolder(tmp_path)
     recipe = PrismExtend(make_task(parts, max_steps=6, evaluate_every=2, learning_rate=0.01))
+    assert all(row.point and row.teacher == 0.0 for row in recipe.rows[:]) and len(recipe.rows) == 48, "G5"
     before, seen = recipe.teacher_scores(folder, lambda: False), []
     text = (tmp_path / "teacher.jsonl").read_text()
     forward = recipe.forward
@@ -152,20 +147,17 @@ def test_the_teacher_does_not_move_while_the_student_trains(parts, tmp_path):
     recipe.train(folder, lambda: False)
     assert all(teacher == before[number] for number, teacher in seen) and len(seen) == 48
     assert (tmp_path / "teacher.jsonl").read_text() == text
-    assert recipe._own_margins(recipe.task.data.train[:4]) == pytest.approx(
-        [line["margin"] for line in read_lines(tmp_path / "teacher.jsonl")[1:5]], abs=1e-6
-    )
-    moved = recipe.prompt.margins(recipe.model, recipe.tokenizer, recipe.task.data.train[:4])
+    rows = recipe.task.data.train[:4]
+    margins = [line["margin"] for line in read_lines(tmp_path / "teacher.jsonl")[1:5]]
+    assert recipe._own_margins(rows) == pytest.approx(margins, abs=1e-6)
+    moved = recipe.prompt.margins(recipe.model, recipe.tokenizer, rows)
     with recipe.model.disable_adapter():
-        assert moved != pytest.approx(
-            recipe.prompt.margins(recipe.model, recipe.tokenizer, recipe.task.data.train[:4]), abs=1e-3
-        )
+        assert moved != pytest.approx(recipe.prompt.margins(recipe.model, recipe.tokenizer, rows), abs=1e-3)
     # What the dev split is measured against, too, is what the base says.
     assert [row.teacher for row in recipe.task.data.dev] == before[48:]
     assert JobCallback(folder, recipe.task, lambda: False, recipe.dev_margins).task.data.teacher == "base"
 
 
-torch.set_num_threads(1)
 TARGET = "<contribution>what is returned</contribution>\n<evidence>it returns</evidence>"
 MOST = 6  # Words of each document that say what is returned, or what is raised.
 
@@ -176,9 +168,8 @@ def test_a_share_of_the_texts_is_learned_the_same_ones_each_time_and_every_score
     texts = [row.doc_id for row in thin if SFT in row.losses]
     assert 20 <= len(texts) <= 76  # 48 expected of 480; outside with a chance below 1e-4
     assert thin == thin_texts(rows, 0.1, seed=0) != thin_texts(rows, 0.1, seed=1)
-    assert [row.doc_id for row in thin_texts(rows[:40], 0.1, seed=0) if SFT in row.losses] == [
-        name for name in texts if name in {row.doc_id for row in rows[:40]}
-    ]
+    few = [row.doc_id for row in thin_texts(rows[:40], 0.1, seed=0) if SFT in row.losses]
+    assert few == [name for name in texts if name in {row.doc_id for row in rows[:40]}]
     assert all(data.POINT in row.losses for row in thin)
     assert thin_texts(rows, 1.0, seed=0) == rows and not any(SFT in row.losses for row in thin_texts(rows, 0, seed=0))
 

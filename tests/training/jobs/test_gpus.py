@@ -29,7 +29,7 @@ def four(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> None
 
 
 @pytest.mark.usefixtures("four")
-def test_a_job_gets_gpus_by_the_workers_own_names_and_no_two_jobs_the_same():
+def test_a_job_gets_gpus_by_the_workers_own_names_one_for_each_process_or_is_refused():
     assert gpus.visible_gpus() == ("4", "5", "6", "GPU-8f2")
     with gpus.claim_gpus(2) as one, gpus.claim_gpus(1) as two:
         assert one == ["4", "5"] and two == ["6"]
@@ -37,10 +37,6 @@ def test_a_job_gets_gpus_by_the_workers_own_names_and_no_two_jobs_the_same():
             assert none == [] and last == ["GPU-8f2"]  # all or none: what it held was free at once
     with gpus.claim_gpus(4) as every:
         assert every == ["4", "5", "6", "GPU-8f2"]
-
-
-@pytest.mark.usefixtures("four")
-def test_a_job_has_a_gpu_for_each_process_and_is_refused_where_there_are_fewer():
     job = Job(device="cuda", kind="train", options={"recipe": "prism", "options": {"processes": 5}})
     assert supervisor.count_gpus(job) == 5
     assert supervisor.count_gpus(Job(device="cuda", kind="rerank")) == 1

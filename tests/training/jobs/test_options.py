@@ -40,15 +40,15 @@ def test_form_and_command_show_the_default_of_every_option(recipe):
     shown_fields = form(recipe=recipe).fields
     for name, default in asdict(recipe_options(recipe, {})).items():
         if name != "preset":
-            shown = "-" if default in (None, "") else {True: "yes", False: "no"}.get(default, str(default)) \
-                if isinstance(default, bool) else str(default)  # fmt: skip
+            words_of = {None: "-", "": "-", **({True: "yes", False: "no"} if isinstance(default, bool) else {})}
+            shown = words_of.get(default, str(default))
             help = str(shown_fields[name].help_text)
             assert help.removesuffix(".") in words[name]
             alone = help == f"Default: {shown}."
             assert alone or re.search(rf"[ ,] ?{recipe} {re.escape(shown)}(,|\.$)", help), (name, shown, help)
 
 
-def test_command_form_and_file_set_the_same_options(tmp_path):
+def test_command_form_and_file_set_the_same_options_and_what_the_command_line_says_wins(tmp_path):
     (tmp_path / "a.toml").write_text('packing = true\nepochs = 3.5\nteacher_prompt = "prism"\n')
     filled = form(recipe="prism-extend", packing="true", epochs="3.5", teacher_prompt="prism")
     assert filled.is_valid(), filled.errors
@@ -57,9 +57,6 @@ def test_command_form_and_file_set_the_same_options(tmp_path):
         chosen: Any = recipe_options("prism-extend", given)
         assert (chosen.packing, chosen.epochs, chosen.teacher_prompt) == (True, 3.5, "prism")
     assert parse("--no-packing") == {"packing": False}
-
-
-def test_a_file_holds_options_and_what_the_command_line_says_wins(tmp_path):
     (tmp_path / "a.toml").write_text('batch = 4\nwarmup_ratio = 0.1\npacking = true\nlora_targets = "q_proj"\n')
     given = parse("--config", str(tmp_path / "a.toml"), "--batch", "2")
     assert given == {"batch": 2, "warmup_ratio": 0.1, "packing": True, "lora_targets": "q_proj"}

@@ -18,18 +18,11 @@ from training.recipes.job_folder import JobFolder
 def rollout(step: int, query: str, number: int, **values: Any) -> dict[str, Any]:
     """A line of rollouts.jsonl; the fifth answer of a document is malformed."""
     malformed = number % 5 == 4
-    return {
-        "step": step,
-        "query_id": query,
-        "doc_id": f"d{number // 5}",
-        "positive": number < 5,
-        "text": "x" * (number * 37 % 200) + (" <b>7.5" if malformed else f"<answer>{number % 10}</answer>"),
-        "score": None if malformed else number % 10,
-        "rank": None if malformed else number + 1,
-        "reward": -1.0 if malformed else 1 / (number + 1),
-        "advantage": 0.5,
-        "kl": 0.01,
-    } | values
+    text = "x" * (number * 37 % 200) + (" <b>7.5" if malformed else f"<answer>{number % 10}</answer>")
+    place = {"step": step, "query_id": query, "doc_id": f"d{number // 5}", "positive": number < 5, "text": text}
+    score = {"score": None if malformed else number % 10, "rank": None if malformed else number + 1}
+    reward = -1.0 if malformed else 1 / (number + 1)
+    return {**place, **score, "reward": reward, "advantage": 0.5, "kl": 0.01, **values}
 
 
 def write_lines(path: Path, lines: list[dict[str, Any]], torn: str = "") -> Path:
@@ -37,7 +30,7 @@ def write_lines(path: Path, lines: list[dict[str, Any]], torn: str = "") -> Path
     return path
 
 
-def test_a_round_and_a_query_are_found_and_ordered_by_rank(tmp_path):
+def test_a_round_and_a_query_are_found_else_the_last_round_and_the_first_query(tmp_path):
     lines = [rollout(step, f"q{query}", number) for step in (1, 41, 81) for query in range(4) for number in range(20)]
     path = write_lines(tmp_path / "rollouts.jsonl", lines, torn='{"step": 121, "query')
     view = read_rollouts(path, 41, "q2")
@@ -46,9 +39,6 @@ def test_a_round_and_a_query_are_found_and_ordered_by_rank(tmp_path):
     assert {row["step"] for row in view["rollouts"]} == {41}
     ranks = [row["rank"] for row in view["rollouts"]]
     assert ranks[:16] == sorted(ranks[:16]) and ranks[16:] == [None] * 4
-
-
-def test_what_the_file_does_not_have_is_answered_by_the_last_round_and_the_first_query(tmp_path):
     path = write_lines(tmp_path / "rollouts.jsonl", [rollout(step, "q1", 0) for step in (1, 5)])
     view = read_rollouts(path, 3, "gone")
     assert view is not None and (view["step"], view["query_id"]) == (5, "q1")
@@ -87,7 +77,7 @@ def job(birds: Collection) -> Job:
     return made
 
 
-def test_the_job_page_draws_reward_kl_length_and_loss(alice, job):
+def test_the_job_page_draws_reward_kl_length_and_loss_and_rollouts_are_browsed_ten_on_a_page(alice, job):
     address = f"/c/birds/training/jobs/{job.number}/"
     page = alice.get(address).content.decode()
     reference = "KL divergence from the reference model"
@@ -96,10 +86,7 @@ def test_the_job_page_draws_reward_kl_length_and_loss(alice, job):
     assert "Browse rollouts" in page
     csv = alice.get(f"{address}?chart=reward_mean&as=csv").content.decode()
     assert csv.splitlines()[:2] == ["step,all,relevant documents,other documents", "1,0.1,0.5,-0.25"]
-
-
-def test_rollouts_are_browsed_by_step_and_query_ten_on_a_page(alice, job):
-    address = f"/c/birds/training/jobs/{job.number}/rollouts/"
+    address += "rollouts/"
     page = alice.get(address, {"step": 1, "query": "q&2"}).content.decode()
     assert page.count("<details><summary") == 10 and "q &lt;1&gt;" in page and "+0.500" in page
     assert "?step=1&amp;query=q%262&amp;page=2" in page.replace("&amp;amp;", "&amp;")

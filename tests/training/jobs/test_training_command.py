@@ -35,7 +35,7 @@ def refused(*arguments: Any) -> str:
 
 
 @pytest.mark.django_db
-def test_alice_cancels_and_resumes_a_training_by_command(birds):
+def test_alice_cancels_and_resumes_a_training_by_command_and_what_is_over_is_refused_in_one_line(birds):
     older, newer = begin(birds), begin(birds)
     said = {"job": newer.number, "kind": "train", "state": "cancelled", "cancel_asked": False}
     assert control("birds", "cancel") == said
@@ -44,14 +44,12 @@ def test_alice_cancels_and_resumes_a_training_by_command(birds):
     assert control("birds", "resume", "--job", older.number)["state"] == "queued"
     running = begin(birds, state="running")
     assert control("birds", "cancel") == said | {"job": running.number, "state": "running", "cancel_asked": True}
-
-
-@pytest.mark.django_db
-def test_what_is_over_or_of_another_collection_is_refused_in_one_line(birds):
     done, shared = begin(birds, state="finished"), begin()
-    told = refused("birds", "cancel", "--job", done.number)
-    assert told == f"Job {done.number} is finished: there is nothing to cancel\n"
-    assert "job 2" in refused("birds", "cancel", "--job", 2)
+    assert (
+        refused("birds", "cancel", "--job", done.number)
+        == f"Job {done.number} is finished: there is nothing to cancel\n"
+    )
+    assert "job 9" in refused("birds", "cancel", "--job", 9)
     assert '"nests"' in refused("nests", "cancel")
     assert control("_shared", "cancel")["job"] == shared.number == 1
 

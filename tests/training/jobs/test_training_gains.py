@@ -20,7 +20,7 @@ from training.models import Job, Model
 from training.recipes.job_folder import JobFolder
 
 
-def test_the_verdict_says_gain_loss_or_not_shown():
+def test_the_verdict_says_gain_loss_or_not_shown_and_too_few_queries_show_nothing():
     base = {f"q{place}": 0.4 for place in range(40)}
     better = compare_models(base, {query: 0.6 for query in base})
     assert better["shown"] and better["difference"] == pytest.approx(0.2)
@@ -29,9 +29,6 @@ def test_the_verdict_says_gain_loss_or_not_shown():
     assert not worse["shown"] and worse["words"].startswith("worse than its base: nDCG@10 -0.100")
     verdict = gain_verdict("nDCG@10", 0.01, 0.4, 30)
     assert verdict.startswith("no gain shown: ") and verdict.endswith("p = 0.4 (nDCG@10 +0.010 over 30 queries)")
-
-
-def test_too_few_queries_show_nothing():
     few = compare_models({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0})
     assert not few["shown"]
     assert few["words"] == f"no gain shown: {TOO_FEW} dev queries to test it (2, nDCG@10 +1.000)"
@@ -106,22 +103,19 @@ def start(birds: Collection | None, run: dict[str, str] | None = None, **options
     manifest = json.loads((rows / "manifest.json").read_text())
     manifest["options"]["run"] = run
     (rows / "manifest.json").write_text(json.dumps(manifest))
-    asked: dict[str, Any] = {"recipe": "prism", "data": rows, "base": "tiny:qwen3", "out": None, "option_values": {}}
-    job = lifecycle.begin_training(**asked, collection=birds, **options)
+    training = {"recipe": "prism", "data": rows, "base": "tiny:qwen3", "out": None, "option_values": {}}
+    job = lifecycle.begin_training(**training, collection=birds, **options)
     folder = JobFolder(Path(job.folder))
     write_inputs(job, folder)
     return job, folder
 
 
-def test_a_training_is_compared_with_bm25_on_its_dev_queries(birds):
+def test_the_run_that_gave_a_sets_negatives_is_compared_with_else_bm25_on_the_dev_queries(birds):
     _, folder = start(birds)
     stage = read_first_stage(folder)
     assert stage is not None and stage.name == "BM25"
     assert [line["query_id"] for line in stage.lines] == ["q16", "q17", "q18", "q19"]
     assert len(stage.lines[0]["documents"]) == 20 and stage.qrels["q16"]["d16-1"] == 1
-
-
-def test_the_run_that_gave_a_sets_negatives_is_what_the_model_would_rerank(birds):
     make_run(birds, "dense", {f"q{number}": [f"d{number}-0", f"d{number}-1"] for number in range(16, 20)})
     _, folder = start(birds, {"name": "dense.run", "sha256": "0"})
     stage = read_first_stage(folder)

@@ -49,14 +49,11 @@ def test_a_hand_worked_set():
     assert found["reasons"] == {} and found["words"] == "tiny model, CPU"
 
 
-def test_a_model_that_writes_nothing_readable_is_measured_as_such():
+def test_what_is_not_readable_is_measured_as_such_and_evidence_of_what_is_not_relevant_counts_for_compression():
     found = measure_outputs([Example("q", DOCUMENT, "", 1)], ["the the the"], words)
     assert (found["label_match"], found["format"]) == (0.0, 0.0)
     assert found["fidelity"] is None and found["language"] is None and found["compression"]["median"] is None
     assert set(found["reasons"]) == {"fidelity", "fidelity_prism", "language", "compression"}
-
-
-def test_evidence_of_a_pair_that_is_not_relevant_counts_for_compression_only():
     found = measure_outputs([Example("q", DOCUMENT, "", 0)], [GOOD], words)
     assert found["points"] == [[21, 5]] and found["with_fields"] == 0 and found["fidelity"] is None
 

@@ -162,9 +162,6 @@ def test_the_figures_of_a_step_are_told():
     assert (told["positive_similarity"], told["negative_similarity"]) == (0.8, 0.3)
 
 
-torch.set_num_threads(1)
-
-
 def ask(folder: Path, rows: Path, base: str = "tiny:qwen3", **options: Any) -> JobFolder:
     return training_sets.ask(folder, "rtriever", rows, base, **options)
 
@@ -338,9 +335,6 @@ def test_a_training_of_two_processes_has_the_losses_of_one(tmp_path):
         assert done.returncode == 0, done.stderr + json.dumps(folder.state)
         found.append(losses(folder))
     assert len(found[0]) == 6 and found[1] == pytest.approx(found[0], abs=1e-4)
-
-
-torch.set_num_threads(1)
 
 
 @pytest.mark.slow
