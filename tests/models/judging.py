@@ -18,29 +18,18 @@ DEFINITION = "A document is relevant when it answers the query."
 PASSAGES = {
     "At what temperature does water boil at sea level?": (
         "Water boils at 100 degrees Celsius at sea level, and at 93 on a mountain.",
-        "Ice floats on water: it is lighter than the liquid.",
-    ),
-    "Who wrote the play Hamlet?": (
-        'William Shakespeare wrote "Hamlet" around the year 1600.',
-        "The Globe, a theatre in London, burned down in 1613.",
-    ),
-    "Why do leaves look green?": (
-        "Chlorophyll absorbs red and blue light, so leaves look green.",
-        "Many trees lose their leaves in autumn; others keep them.",
-    ),
-    "How many legs does a spider have?": (
-        "A spider has eight legs – two more than any insect.",
-        "Spiders' silk is stronger than steel of the same weight.",
-    ),
-    "What is the capital of Australia?": (
-        "Canberra, not Sydney, is the capital of Australia.",
-        "Sydney's harbour bridge was opened in 1932.",
-    ),
-    "When did people first land on the Moon?": (
-        "On 20 July 1969 two astronauts of Apollo 11 landed on the Moon.",
-        "The Moon's gravity raises the tides of the sea.",
-    ),
-}
+        "Ice floats on water: it is lighter than the liquid."),
+    "Who wrote the play Hamlet?": ('William Shakespeare wrote "Hamlet" around the year 1600.',
+        "The Globe, a theatre in London, burned down in 1613."),
+    "Why do leaves look green?": ("Chlorophyll absorbs red and blue light, so leaves look green.",
+        "Many trees lose their leaves in autumn; others keep them."),
+    "How many legs does a spider have?": ("A spider has eight legs – two more than any insect.",
+        "Spiders' silk is stronger than steel of the same weight."),
+    "What is the capital of Australia?": ("Canberra, not Sydney, is the capital of Australia.",
+        "Sydney's harbour bridge was opened in 1932."),
+    "When did people first land on the Moon?": ("On 20 July 1969 two astronauts of Apollo 11 landed on the Moon.",
+        "The Moon's gravity raises the tides of the sea."),
+}  # fmt: skip
 """Of each query a passage that answers it, and one that does not."""
 PAIRS = 2 * len(PASSAGES)
 

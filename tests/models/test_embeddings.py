@@ -27,15 +27,9 @@ def embedder(model: Path, folder: Path, *options: str) -> Iterator[RealServer]:
     """A server of vectors, until the block ends, and the judge `vectors` that asks it."""
     server = RealServer(model, folder / "calls.jsonl", *options)
     JudgeVersion.objects.create(
-        name="vectors",
-        provider="embed-endpoint",
-        model="m",
-        base_url=server.base_url,
-        input_price=0.0,
-        output_price=0.0,
-        max_concurrency=1,
-        parameters={"timeout_s": 300},
-    )
+        name="vectors", provider="embed-endpoint", model="m", base_url=server.base_url, input_price=0.0,
+        output_price=0.0, max_concurrency=1, parameters={"timeout_s": 300},
+    )  # fmt: skip
     try:
         yield server
     finally:
@@ -66,13 +60,15 @@ def cosines(vectors: Vectors, query_prefix: str, document_prefix: str) -> dict[s
     return scores
 
 
+PREFIXED = ("--query-prefix", "query: ", "--document-prefix", "passage: ")
+INSTRUCTED = ("--instruction", "Find the answer")
+
+
 @pytest.mark.parametrize(
     ("options", "query_prefix", "document_prefix"),
     [
-        (("--query-prefix", "query: ", "--document-prefix", "passage: "), "query: ", "passage: "),
-        pytest.param(
-            ("--instruction", "Find the answer"), "Instruct: Find the answer\nQuery: ", "", marks=pytest.mark.weekly
-        ),
+        (PREFIXED, "query: ", "passage: "),
+        pytest.param(INSTRUCTED, "Instruct: Find the answer\nQuery: ", "", marks=pytest.mark.weekly),
     ],
 )
 def test_llama_cpp_embeds_each_text_once_with_its_prefix(
@@ -100,10 +96,9 @@ def test_a_dense_run_over_cranfield_equals_the_cosines_of_the_servers_vectors(ma
     files = {"corpus": "cran.all.1400.xml", "queries": "cran.qry.xml", "qrels": "cranqrel.trec.txt"}
     paths = [part for name, file in files.items() for part in (f"--{name}", CRANFIELD / file)]
     manage("import_collection", "cranfield", *paths, "--query-ids", "position", "--empty", "keep")
-    prefixes = ("--query-prefix", "query: ", "--document-prefix", "passage: ")
     with embedder(minilm_folder, tmp_path) as server:
         system = ("--system", "dense", "--judge", "vectors", "--name", "dense")
-        manage("retrieve", "cranfield", *system, *prefixes, "--wait", timeout=540)
+        manage("retrieve", "cranfield", *system, *PREFIXED, "--wait", timeout=540)
         tokens = sum(row.tokens_in for row in RetrievalCall.objects.all())
         assert tokens == sum(usage["prompt_tokens"] for usage in server.usages())
         scores = cosines(vectors_in(server), "query: ", "passage: ")

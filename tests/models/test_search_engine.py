@@ -95,8 +95,7 @@ def test_a_run_of_20_queries_from_1000_documents(chroma_server, settings):
 
 def test_the_look_alike_answers_as_the_engine_does(chroma_server):
     engine = Chroma()
-    texts = {engine.identity(book): book.text for book in BOOKS}
-    titles = {engine.identity(book): book.title for book in BOOKS}
+    texts, titles = ({engine.identity(book): getattr(book, part) for book in BOOKS} for part in ("text", "title"))
     index = make_chroma_collection(chroma_server, "books", texts, titles)
     bodies: list[Any] = [
         {},

@@ -1,15 +1,27 @@
-"""Twelve pairs judged by a model that thinks: on each scale, in each schema mode, and by a panel of five samples."""
+"""A model that thinks behind llama.cpp: votes, debates, evidence, steps of agents, checks of judges; and its death."""
 
 import json
 import math
 import re
+import subprocess
+import time
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from benchmark.models import SyntheticBundle
+from config.env import ROOT
+from corpus.models import Label, Pair, Target
+from jobs.processes import spawn_child, stop_children
+from judges.campaigns.selectors import campaign_status
 from judges.models import Attempt, Work
-from tests.engine_parts import _standing_worker, judge, worker
+from judges.models.probes import JudgeProbe
+from judges.workers import worker_pool
+from tests.called import call
+from tests.engine_parts import _standing_worker, begin, judge, state_of, worker
+from tests.instances import until
+from tests.judges.evidence.test_evidence_campaigns import write
 from tests.models.judging import PAIRS, check_pairs, check_rows, configure, make_pairs, text_of
 from tests.stages import first_slow
 
@@ -96,3 +108,119 @@ def test_five_samples_of_one_model_are_five_votes_of_each_pair(llama_server, wor
         assert work.label == (verdict if most >= 3 else None)
     answers = {text_of(call["answer"]) for call in llama_server.calls()}
     assert len(answers) > 1, "samples at a temperature differ"
+
+
+def test_a_debate_marks_quotes_that_are_not_in_the_document(llama_server, worker):
+    make_pairs()
+    configure(llama_server, {name: {"max_output_tokens": 128} for name in "abc"}, debate=["a", "b"], adjudicator="c")
+    check_pairs(judge("--policy", "debate", "--rounds", 1, "--adjudicator", "panel").json)
+    is_quoted: list[bool] = []
+    for row, answer in check_rows(llama_server):
+        if row.role == "adjudicate" or row.outcome != "labelled":
+            continue
+        document = row.pair.document.text
+        assert [quote["text"] for quote in row.quotes] == json.loads(text_of(answer))["reference"]
+        for quote in row.quotes:
+            is_quoted.append(quote["start"] is not None)
+            if is_quoted[-1]:
+                assert document[quote["start"] : quote["end"]].split() == quote["text"].split()
+            else:
+                assert not quote["text"].strip() or quote["text"] not in document
+    assert set(is_quoted) == {True, False}, "this model copies sentences, and invents some"
+    for work in Work.objects.all():
+        turns = Attempt.objects.filter(pair=work.pair, role__in=("for", "against"), counts=True)
+        verdicts = {turn.verdict for turn in turns}
+        assert (len(verdicts) == 1 and None not in verdicts) == (work.agreed_in_round == 1)
+
+
+def test_evidence_is_written_of_each_pair_or_it_is_said_why_not(llama_server, worker):
+    make_pairs()
+    for pair in Pair.objects.all():
+        Label.objects.create(pair=pair, grade=1, origin="people")
+    configure(llama_server, {"writer": {"max_output_tokens": 128}})
+    status = write("--writer", "writer").json
+    rows = check_rows(llama_server)
+    assert (status["state"], status["pairs"]) == ("finished", PAIRS) and status["calls"] == len(rows)
+    assert {row.pair_id for row, _answer in rows} == set(Pair.objects.values_list("pk", flat=True))
+    texts = set()
+    for row, answer in rows:
+        assert row.role == "write" and row.verdict is None
+        if row.outcome == "labelled":
+            texts.add((row.pair_id, json.loads(text_of(answer))["evidence"].strip()))
+    assert {(target.pair_id, target.evidence.strip()) for target in Target.objects.all()} <= texts
+    for work in Work.objects.all():
+        has_text = Target.objects.filter(pair=work.pair, good=True).exists()
+        assert has_text == (work.state == "labelled") and (has_text or work.reason)
+
+
+def test_an_agent_answers_one_question(llama_server, worker):
+    make_pairs()
+    configure(llama_server, {"agent": {"max_output_tokens": 192}})
+    done = call("agents", "books", "--retrievers", "bm25", "--agents", "agent", "--sample", 1, "--wait", "--json")
+    assert (done.code, done.json["state"]) == (0, "ready"), done.err
+    rows = check_rows(llama_server)
+    assert rows and {row.role for row, _answer in rows} <= {"search", "answer"}
+    assert len({row.query for row, _answer in rows}) == 1
+
+
+def test_a_query_is_synthesised_or_it_is_said_at_which_step_it_was_dropped(llama_server, worker, tmp_path):
+    make_pairs()
+    configure(llama_server, {"judge": {"max_output_tokens": 192}})
+    models = ("--judge", "judge", "--writer", "judge")
+    done = call("synthesize", "books", *models, "--limit", 1, "--out", tmp_path / "set", "--json")
+    assert (done.code, done.json["state"], done.json["seeds"]) == (0, "ready", 1), done.err
+    rows = check_rows(llama_server)
+    assert done.json["calls"] == len(rows) >= 1
+    dropped = done.json["counts"]["dropped"]
+    assert done.json["bundles"] + sum(dropped.values()) == 1 == SyntheticBundle.objects.count()
+    for reason in dropped:
+        step, _, outcome = reason.partition(": ")
+        row = rows[-1][0]
+        assert (row.role, row.outcome) == (step, outcome) and row.error
+
+
+MODES = ("json_schema", "json_object", "text")
+
+
+def test_each_mode_is_checked_with_the_tokens_that_the_server_counts(llama_server, manage):
+    configure(llama_server, {mode: {"schema_mode": mode, "logprobs": 5, "max_output_tokens": 128} for mode in MODES})
+    done = manage("check_judges", "--judge", *MODES, "--json", check=False)
+    checks = {check["name"]: check for check in done.json["judges"]}
+    assert done.code == (0 if all(check["ok"] for check in checks.values()) else 3), done.err
+    for name, check in checks.items():
+        usages = llama_server.usages(name)
+        assert 1 <= check["calls"] == len(usages) <= 2
+        sides = {"in": "prompt_tokens", "out": "completion_tokens"}
+        assert check["tokens"] == {side: sum(usage[key] for usage in usages) for side, key in sides.items()}
+        assert check["ok"] != bool(check["problem"]), "a judge works, or it is said why not"
+        assert check["found"]["context"] == 2048 and any("2,048 tokens" in line for line in check["warnings"])
+        assert check["cost"] == 0
+    assert checks["json_schema"]["ok"], checks["json_schema"]["problem"]
+    assert checks["json_schema"]["found"]["logprobs"] == 5
+    assert JudgeProbe.objects.count() == len(MODES)
+
+
+def test_a_campaign_outlives_its_model_server(llama_server, instance):
+    collection = make_pairs()
+    configure(llama_server, {"judge": {"prompt": "verdict-only"}})
+    campaign = begin(collection, policy="single")
+    own = spawn_child(worker_pool.worker_command(1, "models"), instance, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: len(llama_server.usages()) >= 4 and "answer" not in llama_server.calls()[-1])
+        llama_server.kill()
+        before = len(llama_server.calls())
+        time.sleep(3)
+        assert state_of(campaign) == "running", "it waits for its server"
+        llama_server.start()
+        until(lambda: state_of(campaign) == "finished")
+    finally:
+        stop_children([own])
+    check_pairs(campaign_status(collection))
+    check_rows(llama_server)
+    assert not Work.objects.filter(state="failed", reason="error").exists(), "no pair pays for the server's death"
+    calls = llama_server.calls()
+    lost = [call for call in calls if "answer" not in call]
+    assert lost and all(call in calls[:before] for call in lost), "those in flight at the kill"
+    asked = Counter(json.dumps(call["request"]) for call in calls)
+    assert asked.total() - len(asked) <= len(lost)
+    assert len(asked) == PAIRS == Attempt.objects.filter(counts=True).count()
