@@ -9,20 +9,21 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-import ir_measures  # noqa: E402
-from sentence_transformers import CrossEncoder, SentenceTransformer  # noqa: E402
+import ir_measures
+import torch
+from sentence_transformers import CrossEncoder, SentenceTransformer
 
-from benchmark.runs.rankings import names_of  # noqa: E402
-from config.env import ROOT  # noqa: E402
-from corpus.models import Collection, Query  # noqa: E402
-from corpus.search.bm25 import index_for  # noqa: E402
-from tests.called import call  # noqa: E402
-from training.jobs import lifecycle  # noqa: E402
-from training.jobs.inputs import PAIRS, QRELS, write_inputs  # noqa: E402
-from training.recipes.job_folder import JobFolder, read_lines  # noqa: E402
-from training.trainers.training import train_model  # noqa: E402
+from benchmark.runs.rankings import names_of
+from config.env import ROOT
+from corpus.models import Collection, Query
+from corpus.search.bm25 import index_for
+from tests.called import call
+from training.jobs import lifecycle
+from training.jobs.inputs import PAIRS, QRELS, write_inputs
+from training.recipes.job_folder import JobFolder, read_lines
+from training.trainers.training import train_model
 
 torch.set_num_threads(1)
 CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"

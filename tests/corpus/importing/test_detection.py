@@ -183,9 +183,6 @@ def test_archives_that_are_none_locked_empty_too_many_or_whose_bytes_were_damage
         list_sources(tmp_path / "locked.zip")
     with pytest.raises(BadInput, match=r"sheet\.xlsx: .*damaged"):
         list_sources(zip_at(tmp_path / "sheet.xlsx", {"[Content_Types].xml": "", "xl/workbook.xml": ""}))
-
-
-def test_a_member_whose_bytes_were_damaged_is_named(tmp_path):
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("corpus.jsonl", DOCUMENTS)

@@ -73,7 +73,7 @@ def test_a_rating_that_fits_no_grade_is_refused_with_its_query_and_document(shop
     assert not found and "m.json, line 1: " in said and f'"what is tea", {words}' in said
 
 
-def test_a_rating_that_our_own_scale_does_not_have_is_refused_and_a_small_one_is_read_back(shop, tmp_path):
+def test_a_rating_that_our_own_scale_does_not_have_is_refused(shop, tmp_path):
     description = "Labels of shop; rating of each grade: 0=0.0, 1=0.1, 2=0.5, 3=0.5"
     found, said = read(tmp_path, judgments("0.1", "0.5", description=description))
     assert found == {"a": 1, "b": 2}, said

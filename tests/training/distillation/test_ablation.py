@@ -6,21 +6,23 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from corpus.errors import BadInput  # noqa: E402
-from tests.training.trainers.learnable import export  # noqa: E402
-from tests.training_sets import ask, write_set  # noqa: E402
-from training.distillation.ablation import LossAblation  # noqa: E402
-from training.distillation.groups import group_candidates  # noqa: E402
-from training.distillation.losses import list_loss, negative_weights, point_loss, rank_loss  # noqa: E402
-from training.published.tiny_bases import tiny_base  # noqa: E402
-from training.recipes import data, table  # noqa: E402
-from training.recipes.data import Example  # noqa: E402
-from training.recipes.job_folder import JobFolder  # noqa: E402
-from training.trainers.callback import JobCallback  # noqa: E402
-from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.training import train_model  # noqa: E402
+import torch
+
+from corpus.errors import BadInput
+from tests.training.trainers.learnable import export
+from tests.training_sets import ask, write_set
+from training.distillation.ablation import LossAblation
+from training.distillation.groups import group_candidates
+from training.distillation.losses import list_loss, negative_weights, point_loss, rank_loss
+from training.published.tiny_bases import tiny_base
+from training.recipes import data, table
+from training.recipes.data import Example
+from training.recipes.job_folder import JobFolder
+from training.trainers.callback import JobCallback
+from training.trainers.recipe import TrainingTask
+from training.trainers.training import train_model
 
 torch.set_num_threads(1)
 LOSSES = table.LOSSES["ablation"]

@@ -172,10 +172,7 @@ def test_a_share_of_the_texts_is_learned_the_same_ones_each_time_and_every_score
     assert few == [name for name in texts if name in {row.doc_id for row in rows[:40]}]
     assert all(data.POINT in row.losses for row in thin)
     assert thin_texts(rows, 1.0, seed=0) == rows and not any(SFT in row.losses for row in thin_texts(rows, 0, seed=0))
-
-
-def test_the_recipe_learns_the_share(tmp_path):
-    found = data.read_training_set(write_set(tmp_path / "set", queries=30))
+    found = data.read_training_set(write_set(tmp_path / "few", queries=30))
     chosen = table.recipe_options("prism", {"preset": "tiny", "max_length": 384, "lora_rank": 4, "sft_share": 0.2})
     base = tiny_base(tmp_path / "base", hidden=32)
     recipe = PrismRecipe(TrainingTask("prism", base, "tiny", found, chosen, "cpu", True))

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the training extra: make install-training")
+pytest.importorskip("torch", reason="needs the training extra: make install-training")
 
-from benchmark.runs.files import read_run  # noqa: E402
-from config.env import ROOT  # noqa: E402
-from corpus.models import Document  # noqa: E402
-from tests.called import call  # noqa: E402
-from tests.rankings import make_wings, start_run, work_on  # noqa: E402
-from tests.tiny_models import tiny  # noqa: E402
-from training.jobs.reranking import PartialRun  # noqa: E402
+from benchmark.runs.files import read_run
+from config.env import ROOT
+from corpus.models import Document
+from tests.called import call
+from tests.rankings import make_wings, start_run, work_on
+from tests.tiny_models import tiny
+from training.jobs.reranking import PartialRun
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = ["A wing has lift.", "A wing in a slipstream has more lift. " * 20, "Heat flows through a wing."]

@@ -211,7 +211,7 @@ def ask_app(
     async def send() -> list[Any]:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://model") as client:
             contents = [json.dumps(body).encode() if isinstance(body, dict) else body for body in bodies]
-            sent = (client.request(method, path, content=one, timeout=60, headers=headers) for one in contents)
+            sent = (client.request(method, path, content=data, timeout=60, headers=headers) for data in contents)
             return list(await asyncio.gather(*sent))
 
     return asyncio.run(send())
@@ -506,13 +506,14 @@ def test_base64_holds_the_same_numbers_at_this_address_alone(headless):
     assert np.frombuffer(base64.b64decode(packed), dtype="<f4").tolist() == pytest.approx(plain_numbers)
 
 
-def test_a_folder_says_what_it_is_and_how_it_is_pooled(headless, tmp_path):
+def test_a_folder_says_what_it_is_and_how_it_is_pooled_a_causal_model_by_its_last_token(headless, tmp_path):
     head = headless.parent / "head"
     assert is_embedder(headless) and not is_embedder(head)
     assert pooling_of(headless) == "mean"
     causal = tiny(tmp_path / "causal", "qwen3")[0]
     assert not is_embedder(causal)
-    assert pooling_of(bare(causal, tmp_path / "bare")) == "last"
+    folder = bare(causal, tmp_path / "bare")
+    assert pooling_of(folder) == "last"
     said = bare(
         headless, tmp_path / "said", pooling={"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
     )
@@ -523,10 +524,6 @@ def test_a_folder_says_what_it_is_and_how_it_is_pooled(headless, tmp_path):
     dense = bare(headless, tmp_path / "dense", modules=[{"type": "sentence_transformers.models.Dense"}])
     with pytest.raises(BadInput, match="module Dense"):
         pooling_of(dense)
-
-
-def test_a_causal_model_gives_the_vector_of_its_last_token(tmp_path):
-    folder = bare(tiny(tmp_path / "causal", "qwen3")[0], tmp_path / "bare")
     vectors, _ = open_embedder(folder).encode(INPUTS)
     for row, text in zip(vectors, INPUTS, strict=True):
         assert row.tolist() == pytest.approx(plain(folder, text, "last").tolist(), abs=1e-5)

@@ -5,16 +5,18 @@ from types import SimpleNamespace
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from corpus.errors import BadInput  # noqa: E402
-from tests.training.trainers.learnable import export  # noqa: E402
-from training.published.margins import generate_answers  # noqa: E402
-from training.published.tiny_bases import tiny_base  # noqa: E402
-from training.recipes import data, rendering  # noqa: E402
-from training.recipes.job_folder import JobFolder, TrainingCancelled  # noqa: E402
-from training.trainers import outputs_job  # noqa: E402
-from training.trainers.outputs_job import OutputWriter, write_outputs  # noqa: E402
+import torch
+
+from corpus.errors import BadInput
+from tests.training.trainers.learnable import export
+from training.published.margins import generate_answers
+from training.published.tiny_bases import tiny_base
+from training.recipes import data, rendering
+from training.recipes.job_folder import JobFolder, TrainingCancelled
+from training.trainers import outputs_job
+from training.trainers.outputs_job import OutputWriter, write_outputs
 
 
 @pytest.fixture(scope="module")

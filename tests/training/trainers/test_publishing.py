@@ -136,17 +136,14 @@ def test_a_folder_that_was_tampered_with_is_refused_and_leaves_nothing(tamper, t
     assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
 
 
-def test_scores_that_are_no_numbers_are_infinitely_far():
-    assert publishing.greatest_difference([1.0, 2.0], [1.0, float("nan")]) == float("inf")
-    assert publishing.greatest_difference([1.0], []) == float("inf")
-    assert publishing.greatest_difference([1.0, -1.0], [1.5, -1.0]) == 0.5
-
-
-def test_a_failure_while_writing_leaves_nothing(tmp_path):
+def test_a_failure_while_writing_leaves_nothing_and_scores_that_are_no_numbers_are_infinitely_far(tmp_path):
     with pytest.raises(OSError, match="no space"), write_folder(tmp_path / "out") as folder:
         (folder / "config.json").write_text("{}")
         raise OSError("no space left")
     assert not list(tmp_path.iterdir())
+    assert publishing.greatest_difference([1.0, 2.0], [1.0, float("nan")]) == float("inf")
+    assert publishing.greatest_difference([1.0], []) == float("inf")
+    assert publishing.greatest_difference([1.0, -1.0], [1.5, -1.0]) == 0.5
 
 
 def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_path):

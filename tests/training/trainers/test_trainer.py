@@ -24,7 +24,7 @@ from tests.training.trainers.learnable import export_scores
 from tests.training_sets import ask, write_set
 from training import trainer
 from training.published.base import find_base
-from training.published.tiny_bases import tiny_base, tiny_encoder
+from training.published.tiny_bases import tiny_base
 from training.recipes.data import read_training_set
 from training.recipes.job_folder import JobFolder, TrainingCancelled, read_lines
 from training.trainers import processes
@@ -186,52 +186,70 @@ def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path):
         read_training_set(rows)
 
 
-SHARED = """
+PROGRAM = """
 import sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
 from training.recipes.job_folder import JobFolder
-from training.recipes import data, table
 from training.trainers.callback import JobCallback
-from training.trainers.processes import is_first_process, group_position, share_training
-from training.trainers.recipe import TrainingTask
-from training.trainers.training import open_recipe
-kinds = (Path, Path, Path, int, str, int)
-folder, base, rows, size, name, fails = (kind(one) for kind, one in zip(kinds, sys.argv[1:]))
-given = {"preset": "tiny", "token_budget": 700, "max_length": 320, "batch": 7}
-given |= {"lora_rank": 4} if name != "cross-encoder" else {"max_length": 32, "token_budget": 64}
-given |= {"loss": "point+list+rank", "token_budget": 6000} if name == "ablation" else {}
-options = table.recipe_options(name, given)
-with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1:]]):
-    recipe = open_recipe(TrainingTask(name, base, "tiny", data.read_training_set(rows), options, "cpu", True))
-    if name == "prism-extend":
-        recipe.assign_teacher_scores(JobFolder(folder), lambda: False)
-    trainer = recipe.trainer(JobCallback(JobFolder(folder), recipe.task, lambda: False, recipe.dev_margins))
-    forward, calls = recipe.forward, []
-    def fail_once(numbers):
-        # In the second pass of the other process: the first of both has left a gradient.
-        calls.append(numbers)
-        if fails and group_position()[0] == 1 and len(calls) == 2:
-            raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
-        return forward(numbers)
-    recipe.forward = fail_once
-    for module in recipe.model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    parts = trainer.gradients(trainer.epochs.step(3))
-    if is_first_process():
-        grads = {str(n): value.grad for n, value in enumerate(trainer.trained_weights) if value.grad is not None}
-        budget = trainer.callback.progress.token_budget
-        torch.save({"parts": parts, "grads": grads, "budget": budget}, folder / f"{size}{fails}.pt")
+from training.trainers.contrastive import InBatchLoss
+from training.trainers.processes import group_position, is_first_process, share_training
+from training.trainers.training import open_recipe, prepare_task
+folder, size, fails = JobFolder(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+def keep(self, args, state, control, **rest):
+    if int(state.global_step) == 0 and is_first_process():
+        grads = {name: value.grad for name, value in rest["model"].named_parameters() if value.grad is not None}
+        torch.save({"grads": grads, "budget": self.progress.token_budget}, folder.path / "grads.pt")
+JobCallback.on_pre_optimizer_step = keep
+passes = []
+def fail_once(kind):
+    # In the second pass of a kind in the last process: the first has left a gradient.
+    passes.append(kind)
+    if group_position()[0] == size - 1 and fails == kind and passes.count(kind) == 2:
+        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
+embed = InBatchLoss.embed_minibatch
+def embed_minibatch(self, sentence_feature, begin, end, with_grad, *rest, **more):
+    fail_once("replay" if with_grad else "embed")
+    return embed(self, sentence_feature, begin, end, with_grad, *rest, **more)
+InBatchLoss.embed_minibatch = embed_minibatch
+def sample(prompts, trainer):
+    # The same answers to a document in any number of processes: two that score it, and one that is malformed.
+    rows = [max(place, -1 - place) for place in map(int, prompts)]
+    queries.update(recipe.rows[row].query_id for row in rows)
+    # Before the gradients are shared: the leading process ends without waiting for what another writes afterwards.
+    (folder.path / f"queries-{group_position()[0]}.txt").write_text("\\n".join(sorted(queries)))
+    texts = [f"<think>{row} {at % 3}</think><answer>{(row * 3 + at % 3 * 5) % 11}</answer>" if at % 3 < 2 else "x"
+             for at, row in enumerate(rows)]
+    answers = [recipe.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    return {"prompt_ids": [recipe.encoded[row].ids for row in rows], "completion_ids": answers, "logprobs": None}
+task = prepare_task(folder, folder.job)
+with share_training(folder.path, size, "cpu", program=["-c", sys.argv[4], *sys.argv[1:]]):
+    recipe, queries = open_recipe(task), set()
+    if task.recipe == "erank-grpo":
+        recipe.sample = sample
+    elif task.recipe != "rtriever":
+        forward = recipe.forward
+        def forward_once(numbers):
+            fail_once("forward")
+            return forward(numbers)
+        recipe.forward = forward_once
+        for module in recipe.model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+    recipe.train(folder, lambda: False)
 """
 
 
-def run_program(program: str, *args: object) -> None:
-    """Run a program, which starts itself once more for each further process."""
-    command = [sys.executable, "-c", program, *map(str, args), program]
+def train_first_step(
+    folder: Path, name: str, rows: Path, size: int, fails: str = "no", base: str = "tiny:qwen3", **options: Any
+) -> tuple[JobFolder, dict[str, Any]]:
+    """Train in so many processes, each of which starts the program once more; its job, and its first gradient."""
+    job = ask(folder / f"{size}-{fails}", name, rows, base, clip=0.0, processes=size, **options)
+    command = [sys.executable, "-c", PROGRAM, str(job.path), str(size), fails, PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
+    return job, torch.load(job.path / "grads.pt", weights_only=True)
 
 
 def check_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -242,135 +260,51 @@ def check_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
         assert torch.allclose(value, theirs[name], atol=1e-5), name
 
 
-def share(folder: Path, base: Path, rows: Path, size: int, name: str, fails: int) -> dict[str, Any]:
-    """Compute the gradient of one step in so many processes."""
-    job = folder / f"job-{size}-{fails}"
-    job.mkdir()
-    run_program(SHARED, job, base, rows, size, name, fails)
-    result: dict[str, Any] = torch.load(job / f"{size}{fails}.pt", weights_only=True)
-    return result
+SHARED: dict[str, dict[str, Any]] = {
+    "prism": {"lora_rank": 4},
+    "prism-extend": {"lora_rank": 4, "teacher_prompt": "qwen3-reranker"},
+    "cross-encoder": {"max_length": 32, "token_budget": 64, "base": "tiny:encoder"},
+    "ablation": {"lora_rank": 4, "loss": "point+list+rank", "token_budget": 6000},
+    "rtriever": {"batch": 8, "token_budget": 64, "max_length": 32},
+}
 
 
 @pytest.mark.weekly
-@pytest.mark.parametrize("name", ["prism", "prism-extend", "cross-encoder", "ablation"])
-def test_two_processes_give_the_gradient_of_one(name, tmp_path):
-    make = tiny_encoder if name == "cross-encoder" else tiny_base
-    base = make(tmp_path / "base", hidden=32)
-    rows = write_set(tmp_path / "set", documents=16 if name == "ablation" else 6)
-    one, two, failed = (share(tmp_path, base, rows, *asked) for asked in ((1, name, 0), (2, name, 0), (2, name, 1)))
-    assert failed["budget"] < two["budget"] == one["budget"]
-    for other in (two, failed):
-        assert other["parts"] == pytest.approx(one["parts"], rel=1e-5)
-        check_gradients(one["grads"], other["grads"])
-
-
-ROLLOUTS = """
-import sys
-from pathlib import Path
-import torch
-torch.set_num_threads(1)
-from training.erank.grpo import ErankGrpo, RoundCallback
-from training.recipes.job_folder import JobFolder
-from training.trainers.processes import is_first_process, group_position, share_training
-from training.trainers.training import prepare_task
-folder, size = JobFolder(Path(sys.argv[1])), int(sys.argv[2])
-class Keep(RoundCallback):
-    def on_pre_optimizer_step(self, args, state, control, **rest):
-        if int(state.global_step) == 0 and is_first_process():
-            grads = {name: value.grad for name, value in rest["model"].named_parameters()}
-            torch.save(grads, folder.path / "grads.pt")
-task = prepare_task(folder, folder.job)
-with share_training(folder.path, size, "cpu", program=["-c", sys.argv[3], *sys.argv[1:]]):
-    recipe = ErankGrpo(task)
-    seen = []
-    def sample(prompts, trainer):
-        # The same answers to a document in any number of processes: two that score it, and one that is malformed.
-        rows = [max(place, -1 - place) for place in map(int, prompts)]
-        seen.extend(recipe.rows[row].query_id for row in rows)
-        # Before the gradients are shared: the leading process ends without waiting for what another writes afterwards.
-        (folder.path / f"queries-{group_position()[0]}.txt").write_text("\\n".join(sorted(set(seen))))
-        texts = [f"<think>{row} {at % 3}</think><answer>{(row * 3 + at % 3 * 5) % 11}</answer>" if at % 3 < 2 else "x"
-                 for at, row in enumerate(rows)]
-        answers = [recipe.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-        return {"prompt_ids": [recipe.encoded[row].ids for row in rows], "completion_ids": answers, "logprobs": None}
-    recipe.sample = sample
-    callback = Keep(folder, recipe.task, lambda: False, recipe.dev_margins)
-    trainer = recipe.make_trainer(folder, callback, recipe.reference_scores(folder))
-    callback.train(trainer)
-"""
-
-
-def train_rollouts(folder: Path, data: Path, size: int) -> Path:
-    """Train one round by GRPO in so many processes; return the folder with the gradient of its only step."""
-    options = {"batch": 12, "mini_batch": 12, "group": 3, "epochs": 1, "max_response": 24, "clip": 0.0,
-               "processes": size, "rollouts_every": 1}  # fmt: skip
-    job = ask(folder / str(size), "erank-grpo", data, "tiny:qwen3", **options)
-    run_program(ROLLOUTS, job.path, size)
-    return job.path
+@pytest.mark.parametrize("name", SHARED)
+def test_two_processes_give_the_gradient_of_one_also_when_one_runs_out_of_memory(name, tmp_path):
+    if name == "rtriever":
+        rows = write(tmp_path / "set", [row(number) for number in range(8)])
+    else:
+        rows = write_set(tmp_path / "set", documents=16 if name == "ablation" else 6)
+    cases = [(2, "embed"), (1, "replay"), (2, "replay")] if name == "rtriever" else [(2, "forward")]
+    options = {"token_budget": 700, "max_length": 320, "batch": 7, "epochs": 1, "max_steps": 1, **SHARED[name]}
+    job, alone = train_first_step(tmp_path, name, rows, 1, **options)
+    (line,) = (line for line in job.read_metrics() if "loss" in line)
+    for size, fails in [(2, "no"), *cases]:
+        job, shared = train_first_step(tmp_path, name, rows, size, fails, **options)
+        assert (shared["budget"] < alone["budget"]) == (fails != "no")
+        check_gradients(alone["grads"], shared["grads"])
+        (other,) = (line for line in job.read_metrics() if "loss" in line)
+        for key in {"loss", "parts"} & set(line):
+            assert other[key] == pytest.approx(line[key], rel=1e-4)
 
 
 @pytest.mark.weekly
 def test_rollouts_of_whole_queries_in_two_processes_give_the_gradient_of_one(tmp_path):
     """Four queries of three documents: each process has all rollouts of two of them."""
     data = export_scores(tmp_path / "data", queries=4, dev=0)
-    one, two = (train_rollouts(tmp_path, data, size) for size in (1, 2))
-    check_gradients(*(torch.load(path / "grads.pt", weights_only=True) for path in (one, two)))
-    alone, first, second = (
-        (path / f"queries-{rank}.txt").read_text().split() for path, rank in ((one, 0), (two, 0), (two, 1))
+    options = {"batch": 12, "mini_batch": 12, "group": 3, "epochs": 1, "max_response": 24, "rollouts_every": 1}
+    (one, alone), (two, shared) = (train_first_step(tmp_path, "erank-grpo", data, size, **options) for size in (1, 2))
+    check_gradients(alone["grads"], shared["grads"])
+    queries, first, second = (
+        (job.path / f"queries-{rank}.txt").read_text().split() for job, rank in ((one, 0), (two, 0), (two, 1))
     )
-    assert len(alone) == 4 and sorted([*first, *second]) == alone
+    assert len(queries) == 4 and sorted([*first, *second]) == queries
     kept = [{(line["query_id"], line["doc_id"], line["text"]): (line["reward"], line["advantage"], line["rank"])
-             for line in read_lines(path / "rollouts.jsonl")} for path in (one, two)]  # fmt: skip
+             for line in read_lines(job.path / "rollouts.jsonl")} for job in (one, two)]  # fmt: skip
     assert len(kept[0]) == 36 and kept[0] == kept[1]
-    lines = [next(line for line in JobFolder(path).read_metrics() if "reward_mean" in line) for path in (one, two)]
+    lines = [next(line for line in job.read_metrics() if "reward_mean" in line) for job in (one, two)]
     assert lines[0]["reward_mean"] == pytest.approx(lines[1]["reward_mean"])
-
-
-BUNDLES = """
-import sys
-from pathlib import Path
-import torch
-torch.set_num_threads(1)
-from training.recipes.job_folder import JobFolder
-from training.trainers import callback, rtriever
-from training.trainers.contrastive import InBatchLoss
-from training.trainers.processes import is_first_process, group_position, share_training
-from training.trainers.training import open_recipe, prepare_task
-folder, size, fails = JobFolder(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
-class Keep(callback.JobCallback):
-    def on_pre_optimizer_step(self, args, state, control, **rest):
-        if int(state.global_step) == 0 and is_first_process():
-            grads = {name: value.grad for name, value in rest["model"].named_parameters() if value.grad is not None}
-            torch.save({"grads": grads, "budget": self.progress.token_budget}, folder.path / "grads.pt")
-rtriever.JobCallback = Keep
-embed, passes = InBatchLoss.embed_minibatch, []
-def fail_once(self, sentence_feature, begin, end, with_grad, *rest, **more):
-    # In the second pass without gradients, or with them, of the last process; the first has left some.
-    passes.append(with_grad)
-    last = group_position()[0] == size - 1
-    if last and fails == ("replay" if with_grad else "embed") and passes.count(with_grad) == 2:
-        raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
-    return embed(self, sentence_feature, begin, end, with_grad, *rest, **more)
-InBatchLoss.embed_minibatch = fail_once
-task = prepare_task(folder, folder.job)
-with share_training(folder.path, size, "cpu", program=["-c", sys.argv[4], *sys.argv[1:]]):
-    open_recipe(task).train(folder, lambda: False)
-"""
-
-
-@pytest.mark.weekly
-def test_a_retriever_in_two_processes_has_the_gradient_of_one_also_when_one_runs_out_of_memory(tmp_path):
-    rows = write(tmp_path / "set", [row(number) for number in range(8)])
-    results = {}
-    for size, fails in ((1, "no"), (2, "no"), (1, "replay"), (2, "embed"), (2, "replay")):
-        options = {"epochs": 1, "batch": 8, "max_steps": 1, "token_budget": 64, "max_length": 32, "clip": 0.0,
-                   "processes": size}  # fmt: skip
-        job = ask(tmp_path / f"{size}-{fails}", "rtriever", rows, "tiny:qwen3", **options)
-        run_program(BUNDLES, job.path, size, fails)
-        results[size, fails] = torch.load(job.path / "grads.pt", weights_only=True)
-    for (_size, fails), result in results.items():
-        assert result["budget"] == 64 if fails == "no" else result["budget"] < 64
-        check_gradients(results[1, "no"]["grads"], result["grads"])
 
 
 def test_a_group_that_cannot_be_joined_leaves_no_process_watcher_or_variable_behind(tmp_path, monkeypatch):
