@@ -263,7 +263,7 @@ def check_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
 SHARED: dict[str, dict[str, Any]] = {
     "prism": {"lora_rank": 4},
     "prism-extend": {"lora_rank": 4, "teacher_prompt": "qwen3-reranker"},
-    "cross-encoder": {"max_length": 32, "token_budget": 64, "base": "tiny:encoder"},
+    "cross-encoder": {"max_length": 32, "token_budget": 64, "batch": 14, "base": "tiny:encoder"},
     "ablation": {"lora_rank": 4, "loss": "point+list+rank", "token_budget": 6000},
     "rtriever": {"batch": 8, "token_budget": 64, "max_length": 32},
 }
