@@ -4,9 +4,12 @@ import csv
 import html
 import io
 import json
+import os
 import re
+import signal
 from datetime import UTC, datetime
 from hashlib import sha256
+from subprocess import DEVNULL
 from typing import Any
 
 import pytest
@@ -16,16 +19,21 @@ from annotation.data.web_search import searching
 from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.models import AuditEntry, Role
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
+from config.env import ROOT
 from corpus.models import Document, Pair
 from jobs import leases
+from jobs.processes import spawn_child, stop_children
 from judges.management.job_command import JobCommand
 from judges.models import JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels import judges_file
 from judges.prompts.render import vote_prompt
 from judges.records import Inputs
+from judges.workers import worker_pool
 from tests.called import call
+from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_member, make_query
+from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV
 from tests.open_web import NOISY, PUBLIC, open_web
 from tests.reading import hidden_fields
@@ -36,6 +44,7 @@ ICE = {"url": "https://ice.example/thin", "title": "Why ice is thin", "text": "I
 MELT = {"url": "https://ice.example/melt", "title": "Melting", "text": "Heat from below melts the base of the ice."}
 WHY = "why is ice thin"
 LONG_AGO = {"Retry-After": "0"}
+AT_ONCE = 2  # Searches in flight.
 
 
 @pytest.fixture(autouse=True)
@@ -164,6 +173,41 @@ def test_no_search_is_repeated_and_another_campaign_takes_the_answers_over(ice, 
     cached = list(SearchedQuery.objects.values_list("search__number", "cached").order_by("pk"))
     assert cached == [*[(made["search"] - 1, False)] * 2, (made["search"], True)]
     assert dict(Document.objects.filter(external_id__startswith="web-").values_list("title", "metadata")) == told
+
+
+@pytest.mark.weekly
+def test_a_killed_worker_repeats_no_search_beyond_those_in_flight(instance, service, manage):
+    queries = [f"question {number}" for number in range(24)]
+    ice = make_collection("ice")
+    for number, text in enumerate(queries):
+        make_query(ice, text, external_id=f"q{number}")
+        service.script(text, tavily({**ICE, "text": f"A text about {text}."}))
+    service.delay = 0.3
+    name = judge(service)
+    JudgeVersion.objects.update(max_concurrency=AT_ONCE)
+    command = worker_pool.worker_command(1, "killed")
+    own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
+    try:
+        made = WEB_SEARCHES.start_or_join(ice, {"judge": name})
+        until(lambda: RetrievalCall.objects.filter(role="web", outcome="labelled").count() >= 4)
+        os.killpg(own.pid, signal.SIGKILL)
+        own.wait()
+    finally:
+        stop_children([own])
+    before = len(service.asked)
+    assert 4 <= before < len(queries), "everything was searched before the kill: the test says nothing"
+    assert not Document.objects.filter(collection=ice).exists()
+    done = manage("web_search", "ice", "--judge", name, "--json", environment=FAST)
+    table = json.loads(done.out)
+    assert (done.code, table["search"], table["answered"]) == (0, made.number, 24), done.err
+    assert table["imported"] == {"documents": 24, "pairs": 24}
+    assert set(service.queries()) == set(queries) and len(service.asked) <= len(queries) + AT_ONCE
+    calls = RetrievalCall.objects.filter(role="web", outcome="labelled", cached=False)
+    assert calls.count() == 24 == calls.values("cache_key").distinct().count()
+    # The same table as without a kill: each query has the one page that the service gives it.
+    assert {one.query.text: [page.document.text for page in one.results.all()] for one in made.queries.all()} == {
+        text: [f"A text about {text}."] for text in queries
+    }
 
 
 def test_a_price_by_the_call_is_estimated_booked_and_bounded(ice, service):
