@@ -277,7 +277,7 @@ def make_set(export_format: str, setting: Setting, folder: Path) -> Path:
     if data.exists():
         return data
     if export_format == "erank-sft":
-        from tests.training.trainers.scored import export_scores
+        from tests.training.trainers.learnable import export_scores
 
         return export_scores(data, queries=8, dev=0)
     if export_format == "rtriever":
