@@ -30,15 +30,15 @@ COLUMNS = {
 
 def cells_of(row: str) -> list[str]:
     """The texts of a table row's cells."""
-    return [flat(re.sub(r"<[^>]*>", "", cell)) for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.DOTALL)]
+    return [flat(re.sub(r"<[^>]*>", "", cell)) for cell in re.findall(r"<t[hd]\b.*?</t[hd]>", row, re.DOTALL)]
 
 
 def grades_in(html: str) -> list[tuple[str, str]]:
     """What stands in the columns of grades and begins with a whole number: heading and text."""
     pairs: list[tuple[str, str]] = []
-    for table in re.findall(r"<table[ >].*?</table>", html, re.DOTALL):
+    for table in re.findall(r"<table\b.*?</table>", html, re.DOTALL):
         head, _end, body = table.partition("</thead>")
-        for row in re.findall(r"<tr[ >].*?</tr>", body, re.DOTALL):
+        for row in re.findall(r"<tr\b.*?</tr>", body, re.DOTALL):
             pairs += zip(cells_of(head), cells_of(row), strict=False)
     return [(head, text) for head, text in pairs if head in COLUMNS and re.match(r"-?\d+(?![\d.,%])", text)]
 
