@@ -16,16 +16,7 @@ from corpus.models.aspects import Aspect
 from judges.costs.ledger import ledger_rows
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
-from tests.benchmark.agents.scripted import (
-    agent,
-    answer,
-    finish,
-    says,
-    search,
-    start_search,
-    wings,
-    with_aspects,
-)
+from tests.benchmark.agents.scripted import agent, answer, finish, says, search, start_search, wings, with_aspects
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_query
 
@@ -118,10 +109,7 @@ def test_other_options_are_another_job_and_the_same_ones_are_not(agents):
     assert agents(collection).pk == first.pk
     assert agents(collection, protocol="adaptive").pk != first.pk
     assert agents(collection, agents=["reader"]).pk != first.pk
-    for values, problem in (
-        ({"rounds": 11}, "takes 1 to 10 rounds"),
-        ({"agents": ["nobody"]}, "'nobody' is not"),
-    ):
+    for values, problem in (({"rounds": 11}, "takes 1 to 10 rounds"), ({"agents": ["nobody"]}, "'nobody' is not")):
         with pytest.raises(BadInput, match=problem):
             agents(collection, **values)
     assert AgentJob.objects.count() == 3

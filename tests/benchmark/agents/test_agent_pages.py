@@ -215,12 +215,7 @@ def test_a_suite_shows_the_unweighted_mean(charlie, collection):
 def test_offline_agents_fill_all_pages(charlie, collection, settings, tmp_path):
     settings.VAR = tmp_path
     written = finish(REFERENCES.start_or_join(collection, {"judge": OFFLINE}))
-    search = start_search(
-        collection,
-        retrievers=["bm25"],
-        agents=[OFFLINE],
-        protocol="fixed",
-    )
+    search = start_search(collection, retrievers=["bm25"], agents=[OFFLINE], protocol="fixed")
     finish(search)
     finish(GRADINGS.start_or_join(search.collection, {"search": search, "judge": OFFLINE}))
     page = page_text(charlie, HOME)

@@ -138,10 +138,7 @@ def test_what_cannot_be_done_is_said_in_one_line(scene):
         (("wings", "--agents", "reader"), "--retrievers and --agents go together"),
         (("wings", "--protocol", "neither"), "--protocol: "),
         (("wings", "--halves", "neither"), "--halves: "),
-        (
-            ("wings", "--retrievers", "dense", "--agents", "reader"),
-            "no retriever dense that can search for any text",
-        ),
+        (("wings", "--retrievers", "dense", "--agents", "reader"), "no retriever dense that can search for any text"),
     ):
         said = call("agents", *args)
         assert (said.code, said.out) == (2, "") and problem in said.err, (args, said.err)

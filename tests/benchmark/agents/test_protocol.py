@@ -27,13 +27,7 @@ def run(settings, tmp_path, model_server):
         collection = collection or wings()
         make_judge(model_server, "reader", **(judge or {}))
         model_server.script(reader=script)
-        job = start_search(
-            collection,
-            retrievers=["bm25"],
-            agents=["reader"],
-            protocol=protocol,
-            **options,
-        )
+        job = start_search(collection, retrievers=["bm25"], agents=["reader"], protocol=protocol, **options)
         return finish(job), Trace.objects.filter(job=job).first()
 
     return start

@@ -122,8 +122,7 @@ def test_a_verdict_is_a_json_boolean_and_nothing_else(wings, model_server, said)
 
 def test_both_versions_use_the_same_stored_answers_and_only_retrieval_changes(wings, model_server):
     model_server.script(
-        writer=[ANSWER],
-        grader=[{**RIGHT, "contains": "wing lift"}, {**WRONG, "contains": "heated plate"}],
+        writer=[ANSWER], grader=[{**RIGHT, "contains": "wing lift"}, {**WRONG, "contains": "heated plate"}]
     )
     evaluation = answered(wings)
     asked = len(model_server.requests())

@@ -54,7 +54,7 @@ def completions(rankings: list[list[int]], judged: dict[int, int], top: int, k: 
 
 
 @given(worlds())
-def test_bounds_are_the_extremes_over_every_completion(world: tuple[list[list[int]], dict[int, int], int, int]) -> None:
+def test_bounds_are_the_extremes_over_every_completion(world):
     rankings, judged, _, k = world
     every = completions(*world)
     for system, ranking in zip(assessed(*world)["systems"], rankings, strict=True):
@@ -64,9 +64,7 @@ def test_bounds_are_the_extremes_over_every_completion(world: tuple[list[list[in
 
 
 @given(worlds())
-def test_an_order_is_not_settled_when_completions_turn_it(
-    world: tuple[list[list[int]], dict[int, int], int, int],
-) -> None:
+def test_an_order_is_not_settled_when_completions_turn_it(world):
     rankings, _, _, k = world
     every = completions(*world)
     turned = []
@@ -90,7 +88,7 @@ def random_world(seed: int, queries: int, runs: int, depth: int, top: int) -> tu
 
 
 @pytest.mark.parametrize("top", [1, 3, 10])
-def test_random_completions_of_many_queries_lie_inside(top: int) -> None:
+def test_random_completions_of_many_queries_lie_inside(top):
     rankings, judged = random_world(1, 8, 4, 12, top)
     found = compute_bounds(rankings, judged, top, 10)
     random = np.random.default_rng(2)
@@ -108,7 +106,7 @@ def test_random_completions_of_many_queries_lie_inside(top: int) -> None:
 
 
 @pytest.mark.parametrize("top", [1, 3, 10])
-def test_bounds_are_reached_by_the_grades_that_come_with_them(top: int) -> None:
+def test_bounds_are_reached_by_the_grades_that_come_with_them(top):
     random = np.random.default_rng(3)
     weights = -np.sort(-random.normal(size=(200, 12)), axis=1)
     sizes, counts = random.integers(0, 13, 200), random.integers(0, 3, (200, top + 1))
@@ -127,7 +125,7 @@ def test_bounds_are_reached_by_the_grades_that_come_with_them(top: int) -> None:
                 assert sign * value(random.integers(0, top + 1, size)) <= sign * values[row] + 1e-9
 
 
-def test_a_relevant_document_far_down_can_lower_the_measure() -> None:
+def test_a_relevant_document_far_down_can_lower_the_measure():
     """One relevant document at rank 1; unjudged at rank 2: (1 + D2) / (1 + D2) = 1 if relevant, 1
     if not. At rank 10 the ideal would want it at rank 2: (1 + 1/log2(11)) / (1 + D2) = 0.7903 is
     lower than 1."""
@@ -139,7 +137,7 @@ def test_a_relevant_document_far_down_can_lower_the_measure() -> None:
     assert system["judged"] == pytest.approx(0.9)
 
 
-def test_what_others_returned_lowers_the_measure_through_the_ideal() -> None:
+def test_what_others_returned_lowers_the_measure_through_the_ideal():
     """The run has the one relevant document first; another run's unjudged one would take rank 2 of the ideal."""
     found = assessed([[1], [2]], {1: 1}, 1, 10)
     one, other = found["systems"]
@@ -149,7 +147,7 @@ def test_what_others_returned_lowers_the_measure_through_the_ideal() -> None:
     assert found["unjudged"] == 1
 
 
-def test_the_pair_that_moves_the_difference_most_comes_first() -> None:
+def test_the_pair_that_moves_the_difference_most_comes_first():
     """Both runs return document 9 last; 1 and 2 are first of one run each, so they count 1 against 1/log2(4)."""
     found = assessed([[1, 3, 9], [2, 3, 9]], {50: 1}, 1, 10)
     assert found["unsettled"] == [(0, 1)]
@@ -159,13 +157,13 @@ def test_the_pair_that_moves_the_difference_most_comes_first() -> None:
     ], "what both return at the same rank moves nothing"
 
 
-def test_without_unjudged_pairs_nothing_moves_and_every_order_is_settled() -> None:
+def test_without_unjudged_pairs_nothing_moves_and_every_order_is_settled():
     found = assessed([[1, 2], [2, 1]], {1: 2, 2: 1}, 2, 10)
     assert all(one["low"] == one["value"] == one["high"] for one in found["systems"])
     assert (found["unsettled"], found["first"], found["unjudged"]) == ([], [], 0)
 
 
-def test_a_query_that_a_run_lacks_counts_nothing_in_every_completion() -> None:
+def test_a_query_that_a_run_lacks_counts_nothing_in_every_completion():
     rankings = {1: {1: np.array([5])}, 2: {1: np.array([5]), 2: np.array([6])}}
     found = compute_bounds(rankings, {1: grades_of({5: 1}), 2: grades_of({7: 1})}, 1, 10)
     assert [(one["low"], one["value"]) for one in found["systems"]] == [(0.5, 0.5), (0.5, 0.5)]
@@ -173,7 +171,7 @@ def test_a_query_that_a_run_lacks_counts_nothing_in_every_completion() -> None:
     assert found["systems"][1]["high"] == pytest.approx((1 + 1 / (1 + D2)) / 2)
 
 
-def test_a_query_without_a_grade_is_in_no_mean() -> None:
+def test_a_query_without_a_grade_is_in_no_mean():
     """An imported version keeps a query whose grades are all below 0, without documents: nothing is judged of it."""
     runs = {1: {7: np.array([1, 2]), 8: np.array([3])}, 2: {7: np.array([2, 1]), 8: np.array([4])}}
     judged = {7: grades_of({1: 1})}

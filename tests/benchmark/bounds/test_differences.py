@@ -47,7 +47,7 @@ def measured(name: str, ranking: list[int], judged: dict[int, int]) -> float:
 
 @pytest.mark.parametrize("name", MEASURES)
 @given(world=worlds())
-def test_bounds_of_a_difference_are_its_extremes_over_every_completion(name: str, world: World) -> None:
+def test_bounds_of_a_difference_are_its_extremes_over_every_completion(name, world):
     new, old, judged, top = world
     differences, k = differences_of(name, world)
     assert differences.new[0] == pytest.approx(measured(name, new, judged), abs=1e-5)
@@ -82,12 +82,12 @@ def test_bounds_of_a_difference_are_its_extremes_over_every_completion(name: str
 @pytest.mark.parametrize(
     "text", ["nDCG", "Judged@10", "R(judged_only=True)@10", "no such@10", "", "ERR@10", "R(rel=9)@10"]
 )
-def test_a_measure_without_bounds_is_refused(text: str) -> None:
+def test_a_measure_without_bounds_is_refused(text):
     with pytest.raises(BadOption) as refused:
         read_measures(text, relevant_from=1, top=3)
     assert [name for name, _sentence in refused.value.problems] == ["measures"]
 
 
-def test_a_measure_takes_what_is_relevant_from_the_collection_or_from_its_name() -> None:
+def test_a_measure_takes_what_is_relevant_from_the_collection_or_from_its_name():
     measures = read_measures("R@5, P(rel=3)@5 nDCG@5", relevant_from=2, top=3)
     assert [measure.relevant_from for measure in measures.values()] == [2, 3, 2]

@@ -1,6 +1,5 @@
 """From a collection of queries alone to its first judgments, in a real browser: your search, its page, two clicks."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,9 +15,7 @@ from tests.rankings import work_on
 from tests.shop_search import product, shop_search
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
+    pass
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 HERE = "/c/shop/benchmark/"
@@ -26,9 +23,7 @@ HERE = "/c/shop/benchmark/"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_from_queries_alone_to_what_is_new(
-    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", settings, look: str
-) -> None:
+def test_from_queries_alone_to_what_is_new(instance, new_page, violations, settings, look):
     collection = make_collection("shop")
     charlie = make_member(collection, "charlie", Role.ADMIN)
     for name, text in (("q1", "red shoes"), ("q2", "rain coat")):

@@ -1,7 +1,5 @@
 """The gate in a real Chromium: the form, what decides, the history; axe in light, dark, on a phone, at 320 px."""
 
-from typing import Any
-
 import pytest
 
 from annotation.models import Role
@@ -16,9 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pyte
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_a_verdict_is_told_and_what_decides_is_judged(
-    new_page: Any, violations: Any, live_site: str, books: Any, look: str
-) -> None:
+def test_a_verdict_is_told_and_what_decides_is_judged(new_page, violations, live_site, books, look):
     ensure_offline()
     charlie = make_member(books, "charlie", Role.ADMIN)
     found: dict[str, list[str]] = {}

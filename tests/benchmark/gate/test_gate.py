@@ -2,7 +2,6 @@
 
 import json
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from benchmark.gate.summary import as_junit, as_markdown
 from benchmark.models import Gate, Qrels
 from corpus.errors import BadOption
 from corpus.models import Collection, Label, Pair, Query
-from tests.conftest import Manage
 from tests.factories import make_document, make_pair
 from tests.rankings import make_run, make_texts
 
@@ -35,7 +33,7 @@ RANKED = {
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     texts = {name: f"Text of {name}." for name in "abcde"}
     collection = make_texts("books", texts, {query: f"Question {query}?" for query in QUERIES}, GRADES)
     for name, ranked in RANKED.items():
@@ -54,7 +52,7 @@ def label_deciding(gate: Gate, grade: int) -> None:
     Label.objects.bulk_create(Label(pair=pair, grade=grade, origin="people") for pair in pairs)
 
 
-def test_each_verdict_is_stored_with_what_the_contract_names(books: Collection) -> None:
+def test_each_verdict_is_stored_with_what_the_contract_names(books):
     passed, failed, undecided = (decide(books, run) for run in ("same", "bad", "open"))
     assert [gate.verdict for gate in (passed, failed, undecided)] == ["pass", "fail", "cannot_tell"]
     assert [gate.number for gate in Gate.objects.order_by("pk")] == [1, 2, 3]
@@ -70,13 +68,13 @@ def test_each_verdict_is_stored_with_what_the_contract_names(books: Collection) 
     assert entry.details["verdict"] == "cannot_tell" and entry.details["gate"] == 3
 
 
-def test_queries_that_a_run_lacks_count_0_and_queries_without_judgments_are_left_out(books: Collection) -> None:
+def test_queries_that_a_run_lacks_count_0_and_queries_without_judgments_are_left_out(books):
     make_run(books, "half", dict.fromkeys(QUERIES[:6], RANKED["old"]))
     result = decide(books, "half").result
     assert result["measures"]["nDCG@3"]["new"] == 0.5 and result["missing"] == {"run": 6, "against": 0}
 
 
-def test_documents_that_lost_their_labels_to_another_text_are_counted_and_named() -> None:
+def test_documents_that_lost_their_labels_to_another_text_are_counted_and_named():
     """Labels are of a text: those of the new one do not count for a run that returned the earlier one."""
     shop = make_texts("shop", {name: f"Text of {name}." for name in "abc"}, {query: query for query in QUERIES})
     make_run(shop, "old", dict.fromkeys(QUERIES, RANKED["old"]))
@@ -115,9 +113,7 @@ def test_documents_that_lost_their_labels_to_another_text_are_counted_and_named(
         ("max_drop", {"max_drop": -0.1}),
     ],
 )
-def test_what_is_wrong_is_refused_by_its_option_and_nothing_is_written(
-    books: Collection, option: str, values: dict[str, Any]
-) -> None:
+def test_what_is_wrong_is_refused_by_its_option_and_nothing_is_written(books, option, values):
     other = make_texts("other", {"a": "Text."}, {"q": "Question?"})
     make_run(other, "of another collection", {"q": ["a"]})
     with pytest.raises(BadOption) as refused:
@@ -126,7 +122,7 @@ def test_what_is_wrong_is_refused_by_its_option_and_nothing_is_written(
     assert not Gate.objects.exists() and not AuditEntry.objects.exists() and not Qrels.objects.exists()
 
 
-def test_means_are_weighted_by_the_counts_of_a_query_log(books: Collection) -> None:
+def test_means_are_weighted_by_the_counts_of_a_query_log(books):
     with pytest.raises(BadOption):
         decide(books, "same", weights="counts")
     # The new run lost the only query that is asked often.
@@ -137,7 +133,7 @@ def test_means_are_weighted_by_the_counts_of_a_query_log(books: Collection) -> N
     assert changes == pytest.approx([-0.5 / 12, -0.5 * 1000 / 1011]) and weighted["without_count"] == 11
 
 
-def test_before_any_judgment_the_pairs_that_decide_are_counted() -> None:
+def test_before_any_judgment_the_pairs_that_decide_are_counted():
     bare = make_texts("bare", {"a": "Text.", "b": "Another text."}, dict.fromkeys(QUERIES, "Question?"))
     for document in "ab":
         make_run(bare, document, {query: [document] for query in QUERIES})
@@ -146,7 +142,7 @@ def test_before_any_judgment_the_pairs_that_decide_are_counted() -> None:
 
 
 @pytest.mark.parametrize(("grade", "verdict"), [(1, "pass"), (0, "fail")])
-def test_what_decides_is_judged_and_the_verdict_told_again(books: Collection, grade: int, verdict: str) -> None:
+def test_what_decides_is_judged_and_the_verdict_told_again(books, grade, verdict):
     gate = decide(books, "open", measures="P@3 RR", judge=True)
     assert gate.filling is not None and len(gate.filling.pairs) == gate.result["deciding_pairs"] == 24
     # Nobody has judged anything: nothing has changed.
@@ -157,7 +153,7 @@ def test_what_decides_is_judged_and_the_verdict_told_again(books: Collection, gr
     assert again.result["qrels"] == gate.result["qrels"] + 1 and Gate.objects.count() == 3
 
 
-def test_labels_made_here_count_as_soon_as_they_are_made() -> None:
+def test_labels_made_here_count_as_soon_as_they_are_made():
     collection = make_texts("labels", {name: f"Text of {name}." for name in "ab"}, {query: query for query in QUERIES})
     runs = {name: make_run(collection, name, {query: list(name) for query in QUERIES}) for name in ("ab", "ba")}
     for run in runs.values():
@@ -172,7 +168,7 @@ def test_labels_made_here_count_as_soon_as_they_are_made() -> None:
         assert gate.verdict == ("cannot_tell" if run == 1 else "fail")
 
 
-def test_the_files_of_a_verdict_are_read_by_others(books: Collection) -> None:
+def test_the_files_of_a_verdict_are_read_by_others(books):
     gates = {run: decide(books, run, measures="nDCG@3 P@1") for run in ("same", "bad", "open")}
     for run, kind in (("same", None), ("bad", Failure), ("open", Error)):
         suites = JUnitXml.fromstring(as_junit(gates[run].result).encode())
@@ -207,9 +203,7 @@ def run_command(*arguments: str) -> tuple[int, str]:
         (["--run", "same", "--junit", "/nowhere/at/all.xml"], 2),
     ],
 )
-def test_the_command_ends_with_the_code_of_its_verdict(
-    books: Collection, tmp_path: Path, arguments: list[str], code: int
-) -> None:
+def test_the_command_ends_with_the_code_of_its_verdict(books, tmp_path, arguments, code):
     files = ["--markdown", str(tmp_path / "gate.md")] + (
         [] if "--junit" in arguments else ["--junit", str(tmp_path / "gate.xml")]
     )
@@ -226,7 +220,7 @@ def test_the_command_ends_with_the_code_of_its_verdict(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_the_command_has_what_decides_judged_and_tells_again(manage: Manage, books: Collection) -> None:
+def test_the_command_has_what_decides_judged_and_tells_again(manage, books):
     """Real workers and the offline panel: no pair stays undecided that judges label, and people get the rest."""
     ended = manage(
         "gate", "books", "--run", "open", "--against", "old", "--measures", "nDCG@3", "--judge", "--budget", "1",
@@ -241,9 +235,7 @@ def test_the_command_has_what_decides_judged_and_tells_again(manage: Manage, boo
 
 
 @pytest.mark.parametrize(("run", "of_judging"), [("same", False), ("bad", False), ("half open", True)])
-def test_a_verdict_speaks_of_unjudged_documents_only_where_they_could_move_it(
-    books: Collection, run: str, of_judging: bool
-) -> None:
+def test_a_verdict_speaks_of_unjudged_documents_only_where_they_could_move_it(books, run, of_judging):
     # The second document of one query is unjudged, which decides nothing.
     make_run(books, "half open", {query: RANKED["old"] if query != "q0" else ["a", "d", "c"] for query in QUERIES})
     reason = decide(books, run, max_drop=0.3).result["reason"]

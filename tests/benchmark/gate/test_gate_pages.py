@@ -1,7 +1,6 @@
 """The gate's pages, its operation, and its shared page."""
 
 import json
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -13,7 +12,7 @@ from actions.services import Actor
 from annotation.access.permissions import collection_scope
 from annotation.home.sharing import services as sharing
 from annotation.home.sharing.options import ShareOptions
-from annotation.models import AuditEntry, Membership, Role
+from annotation.models import AuditEntry, Role
 from benchmark.gate import selectors
 from benchmark.models import Filling, Gate
 from judges.panels.offline_panel import ensure_offline
@@ -35,11 +34,11 @@ FORM = {
 
 
 @pytest.fixture
-def charlie(books: Any) -> Membership:
+def charlie(books):
     return make_member(books, "charlie", Role.ADMIN)
 
 
-def test_the_form_tells_a_verdict_and_the_page_keeps_the_history(charlie: Membership) -> None:
+def test_the_form_tells_a_verdict_and_the_page_keeps_the_history(charlie):
     client = client_of(charlie)
     page = client.get(HOME).text
     # The newest run beside the one before it.
@@ -55,9 +54,7 @@ def test_the_form_tells_a_verdict_and_the_page_keeps_the_history(charlie: Member
     assert client.get(f"{HOME}3/").status_code == 404
 
 
-def test_the_page_reads_no_more_verdicts_than_it_shows_and_the_table_has_all(
-    charlie: Membership, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_reads_no_more_verdicts_than_it_shows_and_the_table_has_all(charlie, monkeypatch):
     """A verdict's document is some kilobytes, and a nightly gate has hundreds of them."""
     monkeypatch.setattr(selectors, "SHOWN", 2)
     for run in ("same", "bad", "same"):
@@ -77,14 +74,14 @@ def test_the_page_reads_no_more_verdicts_than_it_shows_and_the_table_has_all(
 @pytest.mark.parametrize(
     "wrong", [{"against": "open"}, {"run": "nobody"}, {"measures": "nonsense"}, {"max_drop": "2"}, {"qrels": "77"}]
 )
-def test_wrong_input_keeps_the_form(charlie: Membership, wrong: dict[str, str]) -> None:
+def test_wrong_input_keeps_the_form(charlie, wrong):
     answer = client_of(charlie).post(f"{HOME}decide/", {**FORM, "measures": "P@1 RR", **wrong})
     assert answer.status_code == 422 and 'role="alert"' in answer.text
     assert wrong.get("measures", "P@1 RR") in answer.text
     assert not Gate.objects.exists() and not AuditEntry.objects.filter(act="gate.decided").exists()
 
 
-def test_a_verdict_is_downloaded_in_three_forms(charlie: Membership) -> None:
+def test_a_verdict_is_downloaded_in_three_forms(charlie):
     client = client_of(charlie)
     decide(charlie.collection, "bad")
 
@@ -99,7 +96,7 @@ def test_a_verdict_is_downloaded_in_three_forms(charlie: Membership) -> None:
     assert client.get(f"{HOME}?table=gates&as=csv").text.count("\n") == 2
 
 
-def test_what_decides_is_judged_after_an_estimate(charlie: Membership) -> None:
+def test_what_decides_is_judged_after_an_estimate(charlie):
     ensure_offline()
     client = client_of(charlie)
     decide(charlie.collection, "open")
@@ -120,7 +117,7 @@ def test_what_decides_is_judged_after_an_estimate(charlie: Membership) -> None:
     assert client.post(f"{HOME}3/judge/", {**form, "confirm": "1"}).status_code == 422
 
 
-def test_viewers_read_verdicts_and_tell_none(charlie: Membership) -> None:
+def test_viewers_read_verdicts_and_tell_none(charlie):
     decide(charlie.collection, "open")
     client = client_of(make_member(charlie.collection, "victor", Role.VIEWER))
     page = client.get(f"{HOME}1/").text
@@ -129,7 +126,7 @@ def test_viewers_read_verdicts_and_tell_none(charlie: Membership) -> None:
     assert client.post(f"{HOME}1/again/").status_code in (403, 404)
 
 
-def test_the_history_is_shared_by_a_link(charlie: Membership) -> None:
+def test_the_history_is_shared_by_a_link(charlie):
     actor = Actor.of(collection_scope(charlie.user, "admin", "books"))
     link = sharing.share_page(actor, charlie.collection, ShareOptions.read({"page": "gate"}))
     assert Client().get(f"/shared/{link.token}/").status_code == 200
@@ -138,7 +135,7 @@ def test_the_history_is_shared_by_a_link(charlie: Membership) -> None:
     assert 'class="badge danger"' in page and "<form" not in page and 'href="/c/' not in page
 
 
-def test_the_operation_tells_a_verdict_has_what_decides_judged_and_lists(call: Any, charlie: Membership) -> None:
+def test_the_operation_tells_a_verdict_has_what_decides_judged_and_lists(call, charlie):
     ensure_offline()
     path, body = "collections/books/gates", {"run": "open", "against": "old", "measures": "nDCG@3"}
     made = call(charlie.user, "POST", path, {**body, "judge": True, "budget": 5})
@@ -154,12 +151,12 @@ def test_the_operation_tells_a_verdict_has_what_decides_judged_and_lists(call: A
     assert Gate.objects.count() == 2
 
 
-def test_the_form_begins_with_a_depth_that_both_runs_have(charlie: Membership) -> None:
+def test_the_form_begins_with_a_depth_that_both_runs_have(charlie):
     # The runs return three documents for a query.
     assert 'value="nDCG@3"' in client_of(charlie).get(HOME).text
 
 
-def test_the_picture_speaks_of_unjudged_documents_only_where_there_are_bars_of_them(charlie: Membership) -> None:
+def test_the_picture_speaks_of_unjudged_documents_only_where_there_are_bars_of_them(charlie):
     pages = {run: decide(charlie.collection, run).number for run in ("same", "open")}
     texts = {run: client_of(charlie).get(f"{HOME}{number}/").text for run, number in pages.items()}
     assert "over all ways to judge them" in texts["open"] and "over all ways to judge them" not in texts["same"]

@@ -79,9 +79,7 @@ def completions(world: World, random: np.random.Generator) -> list[Matrix]:
     return [np.where(world.is_judged, world.grades, way) for way in (*ways, world.grades)]
 
 
-def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_could_break_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_could_break_it(capsys):
     random = np.random.default_rng(20)
     # Noise of the new and the old system: equal (the true change is 0), better, worse. Without noise nDCG would be 1.
     systems = {"equal": (1.2, 1.2), "better": (1.1, 1.2), "worse": (1.6, 1.2), "much worse": (3.0, 1.0)}
@@ -128,7 +126,7 @@ def outcome_of(least: float, most: float, queries: int = 20, max_drop: float = 0
     return tell_verdict({"m": values}, max_drop=max_drop, confidence=CONFIDENCE)
 
 
-def test_the_verdict_follows_the_bounds() -> None:
+def test_the_verdict_follows_the_bounds():
     assert outcome_of(-0.01, 0.3).verdict == "pass"
     assert outcome_of(-0.3, -0.02).verdict == "fail"
     open_verdict = outcome_of(-0.02, 0.3)
@@ -141,7 +139,7 @@ def test_the_verdict_follows_the_bounds() -> None:
     assert tell_verdict({"m": values}, max_drop=0.01, confidence=CONFIDENCE).cause == "queries"
 
 
-def test_several_measures_fail_by_one_and_pass_by_all() -> None:
+def test_several_measures_fail_by_one_and_pass_by_all():
     good, bad, unknown = ([0.1] * 20, [-0.1] * 20, [-0.1] * 10 + [0.1] * 10)
     by_name = {"good": differences(good, good, good), "bad": differences(bad, bad, bad)}
     by_name["open"] = differences(bad, unknown, good)
@@ -158,7 +156,7 @@ def test_several_measures_fail_by_one_and_pass_by_all() -> None:
     )
 
 
-def test_weights_weigh_queries_in_mean_and_interval() -> None:
+def test_weights_weigh_queries_in_mean_and_interval():
     values = [0.2] * 10 + [-0.2] * 10
     plain = differences(values, values, values)
     weights = np.array([1.9] * 10 + [0.1] * 10)
@@ -168,7 +166,7 @@ def test_weights_weigh_queries_in_mean_and_interval() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1)), min_size=2, max_size=25))
-def test_both_ends_of_an_interval_rise_with_every_difference(rows: list[tuple[float, float]]) -> None:
+def test_both_ends_of_an_interval_rise_with_every_difference(rows):
     lower = np.array([value for value, _rise in rows])
     upper = np.minimum(lower + [rise for _value, rise in rows], 1.0)
     tests = paired.Tests(np.column_stack([lower, upper, np.zeros(len(rows))]), seed=1)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Membership
@@ -36,25 +35,22 @@ TRUTH = {"q1": {"a": 1, "c": 1, "e": 1}, "q2": {"b": 1, "d": 1}}
 """What people would say; every other pair is not relevant."""
 KNOWN = {"q1": {"a": 1, "b": 0}, "q2": {"b": 1}}
 """What the imported qrels know."""
-RUNS = {
-    "one": {"q1": ["a", "b", "c"], "q2": ["d", "a", "b"]},
-    "two": {"q1": ["b", "d", "a"], "q2": ["b", "c", "a"]},
-}
+RUNS = {"one": {"q1": ["a", "b", "c"], "q2": ["d", "a", "b"]}, "two": {"q1": ["b", "d", "a"], "q2": ["b", "c", "a"]}}
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     texts = {name: f"Text of {name}." for name in "abcde"}
     return make_texts("books", texts, {name: f"Question {name}?" for name in TRUTH}, KNOWN)
 
 
 @pytest.fixture
-def runs(books: Collection) -> list[Run]:
+def runs(books):
     return [make_run(books, name, ranked) for name, ranked in RUNS.items()]
 
 
 @pytest.fixture
-def alice(books: Collection) -> Membership:
+def alice(books):
     return make_member(books, "alice")
 
 
@@ -62,7 +58,7 @@ def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
     return scene.judge_all(member, TRUTH, most)
 
 
-def test_the_pool_is_the_union_of_the_best_without_what_is_judged() -> None:
+def test_the_pool_is_the_union_of_the_best_without_what_is_judged():
     first = {1: {7: np.array([1, 2, 3]), 8: np.array([4])}, 2: {7: np.array([3, 5, 6])}}
     found = pool_rankings(first, 2, {7: (np.array([2, 9]), np.array([1, 0], np.int16))})
     assert list(zip(found.queries.tolist(), found.documents.tolist(), found.is_judged.tolist(), strict=True)) == [
@@ -72,7 +68,7 @@ def test_the_pool_is_the_union_of_the_best_without_what_is_judged() -> None:
     assert len(pool_rankings({}, 10, {})) == 0
 
 
-def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], alice: Membership) -> None:
+def test_people_fill_the_holes_of_the_pool(books, runs, alice):
     """The pool to depth 3: q1 a b c d, q2 a b c d; a and b of q1 and b of q2 are judged, five are not."""
     before = versions.original_version(books)
     told = planning.preview_filling(books, runs, 3, before)
@@ -99,9 +95,7 @@ def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], a
     assert reading.load_named(before) == KNOWN, "the version before is as it was"
 
 
-def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
-    books: Collection, runs: list[Run], alice: Membership, client: Client
-) -> None:
+def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(books, runs, alice, client):
     start_filling(collection=books, runs=runs, depth=3, policy="people")
     client.force_login(alice.user)
     page = client.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
@@ -114,7 +108,7 @@ def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(
     )  # fmt: skip
 
 
-def test_the_same_start_twice_asks_nobody_twice(books: Collection, runs: list[Run], alice: Membership) -> None:
+def test_the_same_start_twice_asks_nobody_twice(books, runs, alice):
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
     first = start_filling(**options)
     assert start_filling(**options) == first and Item.objects.count() == 5
@@ -131,7 +125,7 @@ def test_the_same_start_twice_asks_nobody_twice(books: Collection, runs: list[Ru
     assert Item.objects.count() == 5
 
 
-def test_one_can_fill_with_what_there_is_and_again_later(books: Collection, runs: list[Run], alice: Membership) -> None:
+def test_one_can_fill_with_what_there_is_and_again_later(books, runs, alice):
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
     early = start_filling(**options)
     judge_all(alice, most=2)
@@ -143,9 +137,7 @@ def test_one_can_fill_with_what_there_is_and_again_later(books: Collection, runs
     assert stages.advance_filling(late).after.counts["judged"] == 8
 
 
-def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
-    books: Collection, runs: list[Run], alice: Membership
-) -> None:
+def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(books, runs, alice):
     begun = start_filling(collection=books, runs=runs, depth=3, policy="people")
     assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(alice)))
     stages.cancel_filling(begun)
@@ -160,7 +152,7 @@ def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(
     assert Item.objects.filter(seq=1).count() == 4
 
 
-def test_a_pair_that_waits_for_people_already_is_not_asked_about_twice(books: Collection, runs: list[Run]) -> None:
+def test_a_pair_that_waits_for_people_already_is_not_asked_about_twice(books, runs):
     pair = make_pair(
         books, books.query_set.get(external_id="q1"), books.document_set.get(external_id="c")
     )  # fmt: skip
@@ -185,9 +177,7 @@ def judged(begun: Filling, outcomes: dict[tuple[str, str], dict[str, object]]) -
 LABELLED = {"state": "labelled", "label": 1, "agreed_in_round": 1}
 
 
-def test_judges_label_people_settle_and_the_funnel_counts_every_step(
-    books: Collection, runs: list[Run], alice: Membership
-) -> None:
+def test_judges_label_people_settle_and_the_funnel_counts_every_step(books, runs, alice):
     begun = start_filling(collection=books, runs=runs, depth=3, policy="debate+ensemble", panel="offline")
     campaign = Campaign.objects.get(pk=begun.campaign)
     assert (begun.state, campaign.scope) == ("judging", f"filling {begun.pk}")
@@ -218,9 +208,7 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(
     assert "a" not in reading.load_named(after)["q2"]
 
 
-def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(
-    books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books, runs, monkeypatch):
     from judges.campaigns.configurations import build_configuration
     from judges.campaigns.lifecycle import start_campaign
 
@@ -244,7 +232,7 @@ def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(
     assert list(late) == begun.pairs[:2], "a limit keeps the first"
 
 
-def test_more_runs_ask_only_about_what_is_new(books: Collection, runs: list[Run]) -> None:
+def test_more_runs_ask_only_about_what_is_new(books, runs):
     options = {"collection": books, "depth": 3, "policy": "debate+ensemble", "panel": "offline"}
     first = start_filling(runs=runs[:1], **options)
     assert Work.objects.count() == 3
@@ -259,7 +247,7 @@ def test_more_runs_ask_only_about_what_is_new(books: Collection, runs: list[Run]
     assert third == first, "all is settled, nothing changed"
 
 
-def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collection, runs: list[Run]) -> None:
+def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books, runs):
     from judges.campaigns.configurations import build_configuration
     from judges.campaigns.lifecycle import pairs_to_judge, start_campaign
 
@@ -275,7 +263,7 @@ def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collectio
         start_campaign(collection=books, configuration=wanted, pairs=begun.pairs)
 
 
-def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: list[Run]) -> None:
+def test_the_estimate_is_of_the_pairs_that_are_left(books, runs):
     """Offline: two debaters for one to two rounds, five votes: five pairs make at most 5 x (4 + 5) = 45 calls."""
     before = versions.original_version(books)
     options = FillingOptions(runs=["one", "two"], depth=3, policy="debate+ensemble", panel="offline")
@@ -288,9 +276,7 @@ def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: lis
     assert left is not None and left.calls.upper == 27
 
 
-def test_a_large_one_is_prepared_by_a_worker(
-    books: Collection, runs: list[Run], alice: Membership, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_one_is_prepared_by_a_worker(books, runs, alice, monkeypatch):
     monkeypatch.setattr(services, "AT_ONCE", 4)
     options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
     waiting = start_filling(**options)
@@ -308,9 +294,7 @@ def test_a_large_one_is_prepared_by_a_worker(
     assert waiting.state == "filled", "it ends by itself"
 
 
-def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(
-    books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(books, runs, monkeypatch):
     monkeypatch.setattr(services, "AT_ONCE", 4)
     waiting = start_filling(collection=books, runs=runs, depth=3, panel="offline")
     Run.objects.filter(pk=runs[0].pk).update(is_deleted=True)
@@ -319,9 +303,7 @@ def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(
     assert waiting.state == "cancelled" and "no run one" in waiting.error
 
 
-def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_other(
-    books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_other(books, runs, monkeypatch):
     monkeypatch.setattr(services, "AT_ONCE", 0)
     options = {"collection": books, "runs": runs, "policy": "people"}
     broken, sound = start_filling(**options, depth=2), start_filling(**options, depth=3)
@@ -343,7 +325,7 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
     assert (broken.state, broken.error) == ("people", "")
 
 
-def test_a_pool_of_texts_that_are_not_current_any_more_is_refused(books: Collection, runs: list[Run]) -> None:
+def test_a_pool_of_texts_that_are_not_current_any_more_is_refused(books, runs):
     Document.objects.filter(collection=books).update(is_current=False)
     with pytest.raises(BadOption, match="one, two") as refused:
         start_filling(collection=books, runs=runs, depth=3, policy="people")
@@ -351,9 +333,7 @@ def test_a_pool_of_texts_that_are_not_current_any_more_is_refused(books: Collect
     assert not Filling.objects.exists()
 
 
-def test_a_filling_that_cannot_go_on_holds_up_no_other(
-    books: Collection, runs: list[Run], alice: Membership, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_filling_that_cannot_go_on_holds_up_no_other(books, runs, alice, monkeypatch):
     first, other = (start_filling(collection=books, runs=runs, depth=depth, policy="people") for depth in (2, 3))
     judge_all(alice)
 
@@ -370,14 +350,14 @@ def test_a_filling_that_cannot_go_on_holds_up_no_other(
     assert other.state == "filled"
 
 
-def test_a_filling_goes_with_its_collection(books: Collection, runs: list[Run]) -> None:
+def test_a_filling_goes_with_its_collection(books, runs):
     start_filling(collection=books, runs=runs, depth=3, panel="offline")
     start_filling(collection=books, runs=runs, depth=2, policy="people")
     delete_collection(books)
     assert not Filling.objects.exists() and not Qrels.objects.exists() and not Run.objects.exists()
 
 
-def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs: list[Run]) -> None:
+def test_pairs_that_the_filter_dropped_are_counted_apart(books, runs):
     names = [
         JudgeVersion.objects.create(name=name, model=name, provider="openai-compatible", base_url="http://127.0.0.1:1")
         for name in ("gpt-x", "llama-x", "qwen-x")
@@ -398,9 +378,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
     assert [(one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 3), (0, 3)]
 
 
-def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_order(
-    books: Collection, runs: list[Run], alice: Membership
-) -> None:
+def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_order(books, runs, alice):
     before = versions.original_version(books)
     later = make_pair(books, make_query(books, external_id="later"), make_document(books, external_id="later"))
     make_item(later, "disagreement", priority=-1.0)
@@ -421,7 +399,7 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
     assert stages.advance_filling(sent).after.counts["judged"] == 6
 
 
-def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
+def test_an_order_that_is_settled_sends_nothing(books, runs):
     with pytest.raises(BadOption) as refused:
         start_filling(collection=books, runs=runs[:1], depth=3, first=5, policy="people")
     assert refused.value.problems[0][0] == "first"

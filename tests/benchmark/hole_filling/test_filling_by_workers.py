@@ -14,7 +14,7 @@ from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report import reports
 from corpus.errors import BadInput
-from corpus.models import Collection, Label
+from corpus.models import Label
 from jobs import workers
 from judges.models import Campaign
 from tests import benchmark_scene as scene
@@ -29,24 +29,24 @@ NOBODY = 'id="unattended"'
 
 @pytest.fixture
 @built_once
-def books() -> Collection:
+def books():
     return scene.collection_of_books()
 
 
 @pytest.fixture
-def runs(books: Collection) -> list[Run]:
+def runs(books):
     return scene.runs_of(books)
 
 
 @pytest.fixture
-def charlie(books: Collection) -> Client:
+def charlie(books):
     client = Client()
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     return client
 
 
 @pytest.fixture
-def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> Filling:
+def begun(books, runs, monkeypatch):
     """A filling that is large, of which people have settled five pairs."""
     monkeypatch.setattr(stages, "LIVE", 10)
     found = start_filling(collection=books, runs=runs, depth=5, policy="people")
@@ -58,7 +58,7 @@ def page(client: Client, begun: Filling) -> str:
     return client.get(f"{HOME}hole-filling/{begun.number}/").content.decode()
 
 
-def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling) -> None:
+def test_a_large_filling_is_finished_by_a_worker(charlie, begun):
     answer = charlie.post(f"{HOME}hole-filling/{begun.number}/finish/")
     begun.refresh_from_db()
     assert (answer.status_code, begun.state, begun.after) == (302, "finishing", None)
@@ -77,18 +77,14 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
 
 
 @pytest.mark.parametrize("live", [10, 1_000])
-def test_who_asks_to_finish_once_more_ends_nothing(
-    charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch, live: int
-) -> None:
+def test_who_asks_to_finish_once_more_ends_nothing(charlie, begun, monkeypatch, live):
     monkeypatch.setattr(stages, "LIVE", live)
     for _ in range(2):
         assert charlie.post(f"{HOME}hole-filling/{begun.number}/finish/").status_code == 302
     assert AuditEntry.objects.filter(act="filling.ended").count() == 1
 
 
-def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
-    begun: Filling, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(begun, monkeypatch):
     def dies(*_: object, **__: object) -> None:
         raise SystemExit
 
@@ -103,9 +99,7 @@ def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
     assert Qrels.objects.filter(kind="filled").count() == 1
 
 
-def test_what_cannot_be_finished_goes_on_and_says_why(
-    charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_finished_goes_on_and_says_why(charlie, begun, monkeypatch):
     Label.objects.all().delete()
     ask_to_finish(begun)
     assert finish_requested(begun.pk)
@@ -130,21 +124,19 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     assert (begun.state, begun.error) == ("filled", "")
 
 
-def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
+def test_what_is_cancelled_is_not_finished(begun):
     cancel_filling(begun)
     with pytest.raises(BadInput, match="cancelled"):
         ask_to_finish(begun)
 
 
-def test_the_same_again_waits_for_what_is_being_finished(begun: Filling, books: Collection, runs: list[Run]) -> None:
+def test_the_same_again_waits_for_what_is_being_finished(begun, books, runs):
     ask_to_finish(begun)
     again = start_filling(collection=books, runs=runs, depth=5, policy="people")
     assert (again, again.state) == (begun, "finishing")
 
 
-def test_pages_say_when_nobody_works_at_what_they_wait_for(
-    charlie: Client, books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_say_when_nobody_works_at_what_they_wait_for(charlie, books, runs, monkeypatch):
     """Being prepared, being judged, a report: after some seconds without a worker, until one comes."""
     monkeypatch.setattr(services, "AT_ONCE", 4)
     waiting = start_filling(collection=books, runs=runs, depth=5, panel="offline")

@@ -13,7 +13,6 @@ from tests.benchmark_scene import start_filling
 from tests.engine_parts import _standing_worker, make_judge, make_panel, sums_up, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels
 from tests.rankings import make_run
 
 __all__ = ["_standing_worker", "worker"]
@@ -35,7 +34,7 @@ def on(number: int, verdict: object) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_server: LocalModels) -> None:
+def test_judges_and_filter_are_asked_about_the_pool_alone(worker, model_server):
     """d0: dropped by the filter. d1, d2: agreed in round 1 (yes, no). d3: in round 2. d4: never.
     d5: the panel contradicts the debate. All votes say yes but where the debate says no.
     """
@@ -74,7 +73,7 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
 
 
 @pytest.mark.slow
-def test_a_filling_that_the_budget_stopped_goes_on_with_more(worker: object, model_server: LocalModels) -> None:
+def test_a_filling_that_the_budget_stopped_goes_on_with_more(worker, model_server):
     collection = shelves()
     make_panel(model_server, debate=("yes", "yes"))
     options = {"collection": collection, "runs": list(collection.runs.all()), "depth": 10, "panel": "main"}

@@ -18,7 +18,7 @@ SYSTEMS, QUERIES = 25, 3_657
 
 @pytest.mark.weekly
 @pytest.mark.django_db
-def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
+def test_a_pool_of_twenty_five_systems_is_filled_in_seconds():
     large = large_report(SYSTEMS, QUERIES)
     collection, runs, before = large.collection, large.runs, large.before
     told: list[str] = []

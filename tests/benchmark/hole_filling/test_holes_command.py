@@ -1,7 +1,6 @@
 """`holes`: from files to the filled version, with the offline judges and with people; what it prints, and refuses."""
 
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -9,10 +8,10 @@ from django.core.management import call_command
 from benchmark.hole_filling import funnel
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import reading
-from corpus.models import Collection, Item, Label
+from corpus.models import Item, Label
 from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.panels.offline_panel import ensure_offline
-from tests.conftest import Finished, Manage
+from tests.conftest import Finished
 from tests.factories import make_document
 from tests.rankings import make_run, make_texts
 
@@ -21,14 +20,14 @@ TWO = "q1 Q0 c 1 3 two\nq1 Q0 a 2 2 two\nq1 Q0 d 3 1 two\n"
 
 
 @pytest.fixture
-def books(db: None) -> Collection:
+def books(db):
     """One query with documents a to d, of which the qrels know a (relevant)."""
     texts = {name: f"A mapping {name} maps values." for name in "abcd"}
     return make_texts("books", texts, {"q1": "What does a mapping map?"}, {"q1": {"a": 1}})
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
+def files(tmp_path):
     (tmp_path / "one.run").write_text(ONE)
     (tmp_path / "two.run").write_text(TWO)
     return [tmp_path / "one.run", tmp_path / "two.run"]
@@ -43,7 +42,7 @@ def holes(*args: object) -> Finished:
     return Finished(code, out.getvalue(), err.getvalue())
 
 
-def test_how_to_debate_is_said_as_in_judge_and_belongs_to_the_filling(books: Collection, files: list[Path]) -> None:
+def test_how_to_debate_is_said_as_in_judge_and_belongs_to_the_filling(books, files):
     """The same command goes on; other rounds are another campaign."""
     ensure_offline()
     first, second, third, *_ = (
@@ -62,7 +61,7 @@ def test_how_to_debate_is_said_as_in_judge_and_belongs_to_the_filling(books: Col
     assert sorted(Campaign.objects.values_list("rounds", flat=True)) == [2, 3]
 
 
-def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collection, files: list[Path]) -> None:
+def test_looking_says_what_is_unjudged_and_what_it_could_change(books, files):
     """a is first of one (nDCG 1) and second of two (1/log2 3 = 0.6309); b, c and d are unjudged."""
     told = holes("books", "--runs", *files, "--depth", 3, "--json").json
     assert {key: told[key] for key in ("pool", "judged", "candidates", "known", "queries", "qrels")} == {
@@ -81,7 +80,7 @@ def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collectio
     assert holes("books", "--runs", "one", "two", "--depth", 3).out == again.out
 
 
-def test_the_first_pairs_are_named_without_asking_anybody(books: Collection, files: list[Path]) -> None:
+def test_the_first_pairs_are_named_without_asking_anybody(books, files):
     """With one grade more the ideal is 1 + 0.6309 = 1.6309. Today one leads by 1 - 0.6309 = 0.3691.
 
     c (third of one, first of two): (1.5 - 1.6309) / 1.6309 = -0.0803, a move of 0.4493. b (second
@@ -95,9 +94,7 @@ def test_the_first_pairs_are_named_without_asking_anybody(books: Collection, fil
     assert not Item.objects.exists() and not Filling.objects.exists()
 
 
-def test_people_fill_and_the_same_command_writes_the_version(
-    books: Collection, files: list[Path], tmp_path: Path
-) -> None:
+def test_people_fill_and_the_same_command_writes_the_version(books, files, tmp_path):
     command = ["books", "--runs", *files, "--depth", 3, "--fill", "--people"]
     begun = holes(*command, "--json")
     assert begun.code == 0 and begun.json["filling"]["people_open"] == 3
@@ -111,7 +108,7 @@ def test_people_fill_and_the_same_command_writes_the_version(
     assert holes(*command, "--json").json["filling"] == done
 
 
-def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books: Collection, files: list[Path]) -> None:
+def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books, files):
     sent = holes("books", "--runs", *files, "--depth", 3, "--fill", "--people", "--first", 2, "--json").json["filling"]
     assert (sent["candidates"], sent["people_open"]) == (2, 2)
     first = Item.objects.order_by("priority").first()
@@ -130,9 +127,7 @@ def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books: Collect
         ({"debate": ["offline-for", "offline-against"], "ensemble": ["offline-bm25"]}, "debate+ensemble"),
     ],
 )
-def test_a_filling_judges_by_what_the_panel_can_do(
-    books: Collection, files: list[Path], members: dict[str, object], policy: str
-) -> None:
+def test_a_filling_judges_by_what_the_panel_can_do(books, files, members, policy):
     ensure_offline()
     Panel.objects.create(name="mine", **{"debate": [], "ensemble": [], "majority": 1, **members})
     command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "mine", "--json"]
@@ -156,7 +151,7 @@ def test_a_filling_judges_by_what_the_panel_can_do(
         (["--runs", "one", "--fill", "--filter", "a,b"], "--filter: Name three judges"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_2(books: Collection, options: list[str], told: str) -> None:
+def test_bad_input_is_one_line_and_exit_2(books, options, told):
     make_run(books, "one", {"q1": ["a", "b"]})
     done = holes("books", *options)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -164,7 +159,7 @@ def test_bad_input_is_one_line_and_exit_2(books: Collection, options: list[str],
     assert not Filling.objects.exists() and not Item.objects.exists() and not Campaign.objects.exists()
 
 
-def test_with_everything_judged_there_is_nothing_to_fill(books: Collection) -> None:
+def test_with_everything_judged_there_is_nothing_to_fill(books):
     make_run(books, "known", {"q1": ["a"]})
     for options in ([], ["--first", 5]):
         done = holes("books", "--runs", "known", "--fill", "--people", *options)
@@ -173,9 +168,7 @@ def test_with_everything_judged_there_is_nothing_to_fill(books: Collection) -> N
 
 
 @pytest.mark.parametrize("first", [(), ("--first", 2)])
-def test_failed_pairs_are_judged_again_when_that_is_asked_for(
-    books: Collection, files: list[Path], first: tuple[object, ...]
-) -> None:
+def test_failed_pairs_are_judged_again_when_that_is_asked_for(books, files, first):
     command, pairs = (
         ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline", *first],
         2 if first else 3,
@@ -193,7 +186,7 @@ def test_failed_pairs_are_judged_again_when_that_is_asked_for(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_the_offline_panel_fills_in_one_command(manage: Manage, books: Collection, files: list[Path]) -> None:
+def test_the_offline_panel_fills_in_one_command(manage, books, files):
     """Real workers: the command waits for its campaign, whatever is escalated goes to people."""
     for name, text in {"e": "A river runs to the sea.", "f": "Towns and their harbours."}.items():
         make_document(books, text, external_id=name)

@@ -91,7 +91,7 @@ WORDS = [f"word{n}" for n in range(30)]
 
 
 @pytest.mark.django_db
-def test_what_is_hidden_of_a_small_collection_comes_back(tmp_path: Path) -> None:
+def test_what_is_hidden_of_a_small_collection_comes_back(tmp_path):
     """20 queries of three words and 60 documents of some; two that share a word with a query are relevant to it."""
     random = np.random.default_rng(3)
     collection = make_collection("small")
@@ -113,7 +113,7 @@ def test_what_is_hidden_of_a_small_collection_comes_back(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="1 test not run: Cranfield is not on this machine")
-def test_what_is_hidden_of_cranfield_comes_back(tmp_path: Path) -> None:
+def test_what_is_hidden_of_cranfield_comes_back(tmp_path):
     full = read_qrels(CRANFIELD / "cranqrel.trec.txt")
     kept, hidden = hide(full, SHARE, seed=6)
     assert len(relevant(hidden)) == round(SHARE * len(relevant(full))) == 484

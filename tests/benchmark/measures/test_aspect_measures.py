@@ -19,7 +19,7 @@ ASPECTS = QueryAspects(
 )
 
 
-def test_alpha_ndcg_by_hand() -> None:
+def test_alpha_ndcg_by_hand():
     # x 0.5 at rank 1, y 0.5 / 2 at rank 2 (its aspect was seen once), noise at rank 3, b 0.3 + 0.2 at rank 4.
     got = 0.5 + 0.25 / log2(3) + 0 + 0.5 / log2(5)
     # Greedy ideal: y and then b gain 0.5 each (x, too, before y is chosen), then x 0.25 before z 0.3 / 2 = 0.15.
@@ -30,7 +30,7 @@ def test_alpha_ndcg_by_hand() -> None:
     )
 
 
-def test_a_document_that_was_there_before_gains_nothing_and_keeps_its_rank() -> None:
+def test_a_document_that_was_there_before_gains_nothing_and_keeps_its_rank():
     # x 0.5 at rank 1, x again 0, y 0.5 / 2 at rank 3: its aspect was seen once, not twice.
     got = 0.5 + 0 + 0.25 / log2(4)
     best = 0.5 + 0.5 / log2(3) + 0.25 / log2(4)
@@ -38,13 +38,13 @@ def test_a_document_that_was_there_before_gains_nothing_and_keeps_its_rank() -> 
     assert alpha_ndcg(["x", "y"], ASPECTS, 3) == pytest.approx((0.5 + 0.25 / log2(3)) / best)
 
 
-def test_aspect_recall_by_hand() -> None:
+def test_aspect_recall_by_hand():
     assert a_recall(["x", "y", "noise", "b"], ASPECTS, 3) == pytest.approx(0.5)
     assert a_recall(["x", "y", "noise", "b"], ASPECTS, 4) == pytest.approx(1.0)
     assert a_recall([], ASPECTS, 10) == 0
 
 
-def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone() -> None:
+def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone():
     one = ASPECTS.with_single_aspects()
     assert one.supports["b"] == frozenset([1])
     assert a_recall(["x", "b"], one, 10) == pytest.approx(0.8)
@@ -54,7 +54,7 @@ def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone() -> No
 
 
 @given(st.permutations(["x", "y", "z", "b", "noise"]), st.integers(1, 6))
-def test_the_greedy_ideal_is_never_beaten_here_and_values_are_shares(ranking: list[str], cut: int) -> None:
+def test_the_greedy_ideal_is_never_beaten_here_and_values_are_shares(ranking, cut):
     assert 0 <= alpha_ndcg(ranking, ASPECTS, cut) <= 1 + 1e-12
     assert 0 <= a_recall(ranking, ASPECTS, cut) <= 1 + 1e-12
 
@@ -63,7 +63,7 @@ EXAMPLES = Path(__file__).parents[4] / "shared" / "data" / "worked_examples.json
 
 
 @pytest.mark.skipif(not EXAMPLES.exists(), reason="the worked examples are not beside the project")
-def test_published_cases_of_alpha_ndcg_and_aspect_recall() -> None:
+def test_published_cases_of_alpha_ndcg_and_aspect_recall():
     checked = 0
     for case in json.loads(EXAMPLES.read_text())["alpha_ndcg"]:
         supports: dict[str, set[int]] = {}
@@ -85,9 +85,7 @@ aspects = st.dictionaries(st.sampled_from(IDS), st.frozensets(st.integers(0, 4),
 
 
 @given(aspects, st.permutations([*IDS, "x", "y"]), st.integers(0, 10), st.data())
-def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(
-    supports: dict[str, frozenset[int]], order: list[str], length: int, data: st.DataObject
-) -> None:
+def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(supports, order, length, data):
     """Also a document under several aspects, a cut behind the last document, and a run without anything."""
     import ir_measures
     from ir_measures import Qrel, ScoredDoc
@@ -111,7 +109,7 @@ def rows() -> list[AspectRow]:
     ]
 
 
-def test_a_query_that_the_run_lacks_counts_nothing_and_both_forms_are_measured() -> None:
+def test_a_query_that_the_run_lacks_counts_nothing_and_both_forms_are_measured():
     found = evaluate_aspects(rows(), {"q1": {"x": 3, "b": 2}}, ["A-Recall@10"])
     assert found.missing == ["q2"] and found.queries == 2
     assert found.per_query["A-Recall@10"] == {"q1": pytest.approx(1.0), "q2": 0}
@@ -131,7 +129,7 @@ def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str
     return code, told.out, told.err
 
 
-def test_the_command_prints_both_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_both_beside_the_others(tmp_path, capsys):
     aspects, qrels, run = tmp_path / "aspects", tmp_path / "qrels", tmp_path / "run"
     fields = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
     values = [(row.query, row.aspect, row.text, "", row.importance, list(row.documents)) for row in rows()]

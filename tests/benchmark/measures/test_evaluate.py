@@ -36,7 +36,7 @@ SLACK = 6e-5
 
 @pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")
 @pytest.mark.parametrize(("run", "expected"), [("results.test", "out.test.aq"), ("results.trunc", "out.test.aqc")])
-def test_the_figures_are_trec_evals(run: str, expected: str, tmp_path: Path) -> None:
+def test_the_figures_are_trec_evals(run, expected, tmp_path):
     """The second run lacks a query and has words behind its lines, which our reader refuses: they are cut off."""
     lines = [line.split()[:6] for line in (TREC_EVAL / run).read_text().splitlines()]
     (tmp_path / "run").write_text("".join(" ".join(columns) + "\n" for columns in lines))
@@ -57,7 +57,7 @@ def test_the_figures_are_trec_evals(run: str, expected: str, tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")
-def test_a_grade_of_minus_1_means_unjudged_as_in_trec_eval() -> None:
+def test_a_grade_of_minus_1_means_unjudged_as_in_trec_eval():
     """304 rows of these qrels are -1; trec_eval was asked with -l 2."""
     qrels, run = read_qrels(TREC_EVAL / "qrels.rel_level"), read_run(TREC_EVAL / "results.test")
     assert sum(grade == -1 for of in qrels.values() for grade in of.values()) == 304
@@ -74,7 +74,7 @@ def test_a_grade_of_minus_1_means_unjudged_as_in_trec_eval() -> None:
     assert (as_zero, found.means["infAP(rel=2)"]) == pytest.approx((0.1667, 0.1792), abs=SLACK)
 
 
-def test_minus_1_by_hand() -> None:
+def test_minus_1_by_hand():
     """Bpref: of a and b the first has nothing judged above it, the second one of the one judged not relevant.
 
     n is in the pool and nobody judged it: as not relevant it would stand above both.
@@ -86,14 +86,14 @@ def test_minus_1_by_hand() -> None:
     assert found["IPrec(judged_only=True)@0.5"] == 1.0 and found["NumRel"] == found["NumRelRet"] == 2
 
 
-def test_counts_are_added_up_and_a_missing_query_keeps_its_relevant_documents() -> None:
+def test_counts_are_added_up_and_a_missing_query_keeps_its_relevant_documents():
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 2}}
     found = evaluate_run(qrels, {"q1": {"a": 2.0, "x": 1.0}}, "NumQ NumRel NumRet NumRelRet P@1").means
     assert found == {"NumQ": 2, "NumRel": 3, "NumRet": 2, "NumRelRet": 1, "P@1": 0.5}
 
 
 @pytest.mark.parametrize("name", ["RR@2", "RR", "ERR@2", "Judged@1", "Compat", "nDCG@2", "nDCG(dcg='exp-log2')@2"])
-def test_ties_are_broken_by_document_id_descending_in_every_measure(name: str) -> None:
+def test_ties_are_broken_by_document_id_descending_in_every_measure(name):
     """b comes before a of the same score, on 32 bits; programs behind ir_measures would rather have what came first."""
     told = {"q": {"b": 2.0, "a": 1.0}}
     for a in (1.0, 1.0 + 1e-9):
@@ -113,7 +113,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("name", WRONG, ids=lambda name: ascii(name)[:24])
-def test_a_wrong_measure_is_refused_in_one_line(name: str) -> None:
+def test_a_wrong_measure_is_refused_in_one_line(name):
     with pytest.raises(BadInput) as told:
         evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
     assert "\n" not in str(told.value) and "object at" not in str(told.value)
@@ -133,7 +133,7 @@ written = st.one_of(
 
 @given(written)
 @example("nDCG(rel=1)@1")
-def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name: str) -> None:
+def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name):
     """Nothing else: no traceback, no warning, and no end of the process in the C code of a program."""
     qrels = {"q1": {"a": 2, "b": 0, "c": 1, "n": -1}, "q2": {"b": 1}}
     run = {"q1": {"a": 3.0, "x": 2.0, "n": 1.5, "c": 1.0}, "q2": {"z": 1.0}}
@@ -145,7 +145,7 @@ def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name: str) ->
         assert all(np.isfinite(value) for value in found.means.values())
 
 
-def test_what_programs_do_not_take_is_refused_but_queries_of_any_name_are() -> None:
+def test_what_programs_do_not_take_is_refused_but_queries_of_any_name_are():
     """One document of grade 2 at rank 1, of grades up to 4: (2^2 - 1) / 2^4."""
     for grade, name, why in ((5, "ERR@10", "for grades up to 4"), (1, "Accuracy@10", "cannot be computed from these")):
         with pytest.raises(BadInput, match=f"{name} .*{why}"):
@@ -153,7 +153,7 @@ def test_what_programs_do_not_take_is_refused_but_queries_of_any_name_are() -> N
     assert evaluate_run({"a-b 1": {"d": 2}}, {"a-b 1": {"d": 1.0}}, "ERR@10").means["ERR@10"] == pytest.approx(3 / 16)
 
 
-def test_interpolated_precision_by_hand() -> None:
+def test_interpolated_precision_by_hand():
     """Four relevant, of which ranks 2, 3 and 5 hold three: precisions 0, 1/2, 2/3, 2/4, 3/5. A
     recall of 0.1 asks for 0.4 documents, rounded to none, one of 0.4 for 1.6, rounded to two, one
     of 0.9 for 3.6: four, one too many."""
@@ -168,7 +168,7 @@ def test_interpolated_precision_by_hand() -> None:
         assert evaluate_run(some, ranked, "IPrec@0").means == {"IPrec@0": 0}
 
 
-def test_a_query_that_the_run_lacks_counts_nothing_and_is_counted() -> None:
+def test_a_query_that_the_run_lacks_counts_nothing_and_is_counted():
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
     result = evaluate_run(qrels, {"q1": {"a": 2.0}, "q9": {"a": 1.0}}, "RR RR(rel=1) nDCG@10")
     assert result.missing == ["q2", "q3"] and result.queries == 3
@@ -176,13 +176,13 @@ def test_a_query_that_the_run_lacks_counts_nothing_and_is_counted() -> None:
     assert evaluate_run(qrels, {}, "RR").means == {"RR": 0.0}
 
 
-def test_ndcg_by_hand() -> None:
+def test_ndcg_by_hand():
     """Grades 3, 0, 2 at ranks 1 to 3, linear gain: (3 + 2/2) / (3 + 2/log2(3))."""
     value = evaluate_run({"q": {"a": 3, "b": 0, "c": 2}}, {"q": {"a": 3, "b": 2, "c": 1}}, "nDCG@10").means["nDCG@10"]
     assert value == pytest.approx(4 / (3 + 2 / 1.5849625007))
 
 
-def test_paired_tests_see_a_difference_and_do_not_see_none() -> None:
+def test_paired_tests_see_a_difference_and_do_not_see_none():
     better = {f"q{n}": 0.6 for n in range(12)}
     worse = {f"q{n}": 0.5 for n in range(12)}
     found = compare_runs("nDCG@10", better, worse)
@@ -200,7 +200,7 @@ differences = st.lists(st.integers(-10, 10).map(lambda tenth: tenth / 10), min_s
 
 
 @given(st.lists(differences, min_size=1, max_size=5))
-def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: list[list[float]]) -> None:
+def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns):
     """Alone, and corrected by Holm over several systems; and each bound is where the test of it turns."""
     queries = min(map(len, columns))
     values = np.array([one[:queries] for one in columns]).T
@@ -224,19 +224,19 @@ def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: li
         ("q1 d1 1\nq1 d2 two\n", "line 2: the score is not a number"),
     ],
 )
-def test_a_bad_run_is_refused_with_its_line(text: str, words: str, tmp_path: Path) -> None:
+def test_a_bad_run_is_refused_with_its_line(text, words, tmp_path):
     (tmp_path / "run").write_text(text)
     with pytest.raises(BadInput, match=words):
         read_run(tmp_path / "run")
 
 
-def test_a_run_of_ranks_has_its_first_rank_first(tmp_path: Path) -> None:
+def test_a_run_of_ranks_has_its_first_rank_first(tmp_path):
     (tmp_path / "run").write_text("q1\td2\t2\nq1\td1\t1\nq2\td2\t1\n")
     ranked = [list(found.items()) for found in read_run(tmp_path / "run").values()]
     assert ranked == [[("d1", -1.0), ("d2", -2.0)], [("d2", -1.0)]]
 
 
-def test_qrels_of_both_forms_and_their_faults(tmp_path: Path) -> None:
+def test_qrels_of_both_forms_and_their_faults(tmp_path):
     (tmp_path / "trec").write_text("q1 0 d1 -1\nq1 0 d2 2\n")
     (tmp_path / "beir").write_text("query-id\tcorpus-id\tscore\nq1\td1\t0\nq1\td2\t2\n")
     assert read_qrels(tmp_path / "trec") == {"q1": {"d1": -1, "d2": 2}}
@@ -248,7 +248,7 @@ def test_qrels_of_both_forms_and_their_faults(tmp_path: Path) -> None:
         parse_measures("nDCG@10 nonsense")
 
 
-def test_a_run_is_written_as_it_is_read(tmp_path: Path) -> None:
+def test_a_run_is_written_as_it_is_read(tmp_path):
     ranking = {"q2": {"a": 1.5, "b": 2.25}, "q1": {"x": -0.000123456789, "y": -0.000123456789}}
     assert write_run(tmp_path / "run", ranking, "tag") == 4
     assert [line.split()[2] for line in (tmp_path / "run").read_text().splitlines()] == ["b", "a", "y", "x"]
@@ -257,7 +257,7 @@ def test_a_run_is_written_as_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_the_command_prints_what_the_contract_says(tmp_path: Path) -> None:
+def test_the_command_prints_what_the_contract_says(tmp_path):
     (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 b 1\n")
     (tmp_path / "one").write_text("q1 Q0 a 1 2 t\n")
     (tmp_path / "two").write_text("q1 Q0 a 1 2 t\nq2 Q0 b 1 1 t\n")
@@ -274,9 +274,7 @@ def test_the_command_prints_what_the_contract_says(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("measures", ["nDCG@0", "nDCG@10 RBP"])
-def test_the_command_ends_a_wrong_measure_with_exit_2_and_one_line(
-    measures: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_ends_a_wrong_measure_with_exit_2_and_one_line(measures, tmp_path, capfd):
     """Also what programs behind ir_measures write to the process's own standard error."""
     (tmp_path / "qrels").write_text("q1 0 a 1\n")
     (tmp_path / "run").write_text("q1 Q0 a 1 2 t\n")
@@ -288,7 +286,7 @@ def test_the_command_ends_a_wrong_measure_with_exit_2_and_one_line(
 
 
 @pytest.mark.django_db
-def test_the_command_tests_means_and_no_counts(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_tests_means_and_no_counts(tmp_path, capfd):
     (tmp_path / "qrels").write_text("q1 0 a 1\nq1 0 b -1\nq2 0 b 1\n")
     (tmp_path / "one").write_text("q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n")
     (tmp_path / "two").write_text("q1 Q0 b 1 2 t\n")
@@ -301,6 +299,6 @@ def test_the_command_tests_means_and_no_counts(tmp_path: Path, capfd: pytest.Cap
     assert [one["measure"] for one in other["paired"]] == ["Hit@1"]
 
 
-def test_measures_are_parted_by_spaces_or_commas() -> None:
+def test_measures_are_parted_by_spaces_or_commas():
     assert split_measures(" nDCG@10 , R@100,RR ") == ["nDCG@10", "R@100", "RR"] and split_measures(",") == []
     assert split_measures("SetF(beta=2.0,rel=2),RR") == ["SetF(beta=2.0,rel=2)", "RR"]

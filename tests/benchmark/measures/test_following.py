@@ -1,7 +1,6 @@
 """p-MRR (FollowIR), worked by hand, and `evaluate --changed-run`."""
 
 import json
-from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -17,13 +16,13 @@ def run_of(*documents: str) -> dict[str, float]:
     return {document: float(-rank) for rank, document in enumerate(documents)}
 
 
-def test_one_document_by_hand() -> None:
+def test_one_document_by_hand():
     assert rank_change_score(2, 8) == pytest.approx(1 - 2 / 8)  # it went down, as told
     assert rank_change_score(8, 2) == pytest.approx(2 / 8 - 1)  # it went up
     assert rank_change_score(3, 3) == 0
 
 
-def test_p_mrr_by_hand() -> None:
+def test_p_mrr_by_hand():
     """q1: b from 2 to 4: 1 - 2/4. c from 3 to 1: 1/3 - 1. Mean -1/12. q2: x from 1 to missing, rank 3: 1 - 1/3."""
     original = {"q1": run_of("a", "b", "c", "d"), "q2": run_of("x", "y")}
     changed = {"q1": run_of("c", "a", "d", "b"), "q2": run_of("y", "z")}
@@ -33,19 +32,19 @@ def test_p_mrr_by_hand() -> None:
     assert (found["queries"], found["documents"], found["missing"]) == (2, 3, [])
 
 
-def test_missing_is_one_behind_the_last_and_a_query_that_a_run_lacks_is_counted() -> None:
+def test_missing_is_one_behind_the_last_and_a_query_that_a_run_lacks_is_counted():
     found = p_mrr({"q": run_of("a", "b", "c")}, {}, {"q": {"c"}})
     assert found["missing"] == ["q"] and found["value"] == pytest.approx(1 / 3 - 1)  # from 3 to rank 1 of an empty run
     assert p_mrr({"q": run_of("a")}, {"q": run_of("a")}, {"q": {"b"}})["value"] == 0  # missing in both: 2 and 2
 
 
 @given(st.integers(1, 1000), st.integers(1, 1000))
-def test_turning_the_change_round_turns_the_sign(rank: int, new_rank: int) -> None:
+def test_turning_the_change_round_turns_the_sign(rank, new_rank):
     assert rank_change_score(rank, new_rank) == pytest.approx(-rank_change_score(new_rank, rank))
     assert -1 < rank_change_score(rank, new_rank) < 1
 
 
-def test_what_became_irrelevant_was_relevant_and_is_judged_otherwise_now() -> None:
+def test_what_became_irrelevant_was_relevant_and_is_judged_otherwise_now():
     before = {"q1": {"a": 2, "b": 1, "c": 0, "d": 1}, "q2": {"x": 1}}
     after = {"q1": {"a": 0, "b": 1, "c": 0}, "q2": {"x": 1}}
     assert became_irrelevant(before, after) == {"q1": {"a"}}  # nobody judged d again: unknown
@@ -55,7 +54,7 @@ def test_what_became_irrelevant_was_relevant_and_is_judged_otherwise_now() -> No
         p_mrr({}, {}, {})
 
 
-def test_the_command_takes_the_changed_run_and_qrels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_takes_the_changed_run_and_qrels(tmp_path, capsys):
     (tmp_path / "qrels").write_text("q1 0 a 1\nq1 0 b 1\n")
     (tmp_path / "new-qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
     (tmp_path / "run").write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\n")

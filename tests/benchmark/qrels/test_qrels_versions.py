@@ -1,7 +1,5 @@
 """Versions of the qrels: the original, imported files, all labels; their differences, and measures on each."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmark.models import Qrels
@@ -9,7 +7,7 @@ from benchmark.qrels import comparing, importing, reading
 from benchmark.qrels.versions import labels_version, latest_version, original_version
 from corpus.errors import BadInput
 from corpus.importing.assess import import_judgments
-from corpus.models import Assessor, Collection, Judgment, Label, Pair
+from corpus.models import Assessor, Judgment, Label, Pair
 from tests.factories import make_document, make_pair, make_query
 from tests.rankings import make_texts
 
@@ -17,13 +15,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     """Queries q1, q2; documents a, b, c; the reference says q1: a 2, b 0; q2: c 1."""
     texts, queries = {name: f"Text {name}" for name in "abc"}, {name: f"Query {name}" for name in ("q1", "q2")}
     return make_texts("books", texts, queries, {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}, grades=3)
 
 
-def test_the_original_holds_the_reference_grades_and_is_made_once(books: Collection) -> None:
+def test_the_original_holds_the_reference_grades_and_is_made_once(books):
     assert latest_version(books) is None
     made = original_version(books, by="alice")
     assert reading.load_named(made) == {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
@@ -35,7 +33,7 @@ def test_the_original_holds_the_reference_grades_and_is_made_once(books: Collect
     assert latest_version(books) == made
 
 
-def test_other_reference_grades_make_another_original_and_the_first_stays(books: Collection) -> None:
+def test_other_reference_grades_make_another_original_and_the_first_stays(books):
     first = original_version(books)
     pair = Pair.objects.get(query__external_id="q1", document__external_id="b")
     before = Judgment.objects.get(pair=pair)
@@ -49,7 +47,7 @@ def test_other_reference_grades_make_another_original_and_the_first_stays(books:
     assert (row["query"], row["document"], row["before"], row["after"], row["origin"]) == ("q1", "b", 0, 3, "original")
 
 
-def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection) -> None:
+def test_gold_of_the_collections_own_experts_is_no_part_of_it(books):
     from benchmark.qrels import versions
     from corpus.labels import EXPERTS
 
@@ -60,7 +58,7 @@ def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection)
     assert original_version(books).counts["judged"] == 3
 
 
-def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: Collection, tmp_path: Path) -> None:
+def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books, tmp_path):
     (tmp_path / "other.txt").write_text("q1 0 a 1\nq1 0 c 2\nq2 0 c 1\n")
     one, other = original_version(books), importing.import_version(books, tmp_path / "other.txt", by="bob")
     assert (other.kind, other.number, other.note) == ("imported", 2, "other.txt")
@@ -74,7 +72,7 @@ def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: C
     assert original_version(books) == one, "a file changes nothing about the reference grades"
 
 
-def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collection, tmp_path: Path) -> None:
+def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books, tmp_path):
     (tmp_path / "bad.txt").write_text("q1 0 a 1\nq9 0 a 1\nq1 0 z 1\nq1 0 a 1\nq1 0 b 9\nq1 0 b x\n")
     with pytest.raises(BadInput) as told:
         importing.import_version(books, tmp_path / "bad.txt")
@@ -89,7 +87,7 @@ def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collecti
     assert not Qrels.objects.exists()
 
 
-def test_a_row_below_0_is_left_out_of_a_version_and_counted(books: Collection, tmp_path: Path) -> None:
+def test_a_row_below_0_is_left_out_of_a_version_and_counted(books, tmp_path):
     (tmp_path / "pool.txt").write_text("q1 0 a 1\nq1 0 b -1\nq2 0 c -1\n")
     made = importing.import_version(books, tmp_path / "pool.txt")
     assert reading.load_named(made) == {"q1": {"a": 1}}
@@ -99,7 +97,7 @@ def test_a_row_below_0_is_left_out_of_a_version_and_counted(books: Collection, t
         importing.import_version(books, tmp_path / "none.txt")
 
 
-def test_all_labels_are_a_version_with_their_origins(books: Collection) -> None:
+def test_all_labels_are_a_version_with_their_origins(books):
     with pytest.raises(BadInput, match="has no labels yet"):
         labels_version(books)
     pairs = list(Pair.objects.order_by("pk"))
@@ -110,7 +108,7 @@ def test_all_labels_are_a_version_with_their_origins(books: Collection) -> None:
     assert made.counts["origins"] == {"adjudicator": 1, "debate+ensemble": 1, "people": 1}
 
 
-def test_trec_lines_are_read_back_the_same(books: Collection, tmp_path: Path) -> None:
+def test_trec_lines_are_read_back_the_same(books, tmp_path):
     made = original_version(books)
     (tmp_path / "out.txt").write_text("".join(reading.write_trec(made)))
     assert (tmp_path / "out.txt").read_text() == "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\n"

@@ -39,7 +39,7 @@ BEFORE: Grades = {0: {1: 1}}
 AFTER: Grades = {0: {1: 1, 2: 1, 3: 1, 4: 1, 5: 0}}
 
 
-def test_growth_rate_by_hand() -> None:
+def test_growth_rate_by_hand():
     """A, B, C find 1, 2, 3 holes: GR is null, (2-1)/1, (3-2)/2. C, B, A find 2, 3, 3: null, 1/2, 0."""
     documents, before, after = scene(RUNS, BEFORE, AFTER, 3)
     found = curves.changed_labels(documents, before, after, 1)
@@ -53,14 +53,14 @@ def test_growth_rate_by_hand() -> None:
     assert bands[1] == pytest.approx((0.75, 0.55, 0.95))  # 10% and 90% of the way from 0.5 to 1
 
 
-def test_where_nothing_was_found_before_the_growth_rate_is_null() -> None:
+def test_where_nothing_was_found_before_the_growth_rate_is_null():
     documents, before, after = scene([[[1]], [[2]], [[2]]], BEFORE, AFTER, 1)
     sizes = curves.pool_sizes(curves.changed_labels(documents, before, after, 1), np.array([[0, 1, 2]]))
     rates = curves.growth_rates(sizes)
     assert sizes.tolist() == [[0, 1, 1]] and np.isnan(rates[0, :2]).all() and rates[0, 2] == 0
 
 
-def test_the_last_growth_rate_is_exact_over_all_systems_and_no_sample_of_orders() -> None:
+def test_the_last_growth_rate_is_exact_over_all_systems_and_no_sample_of_orders():
     """A finds 2 alone of 2 3 4? No: 2 is B's too. Nobody but C finds 4: without C 2 holes are known, with it 3.
 
     So the rates are A 0/3, B 0/3, C 1/2, and their mean 1/6, whatever orders were drawn.
@@ -76,7 +76,7 @@ def question(runs: list[list[int]], after: dict[int, int]) -> ReportQuestion:
     return ReportQuestion(systems, {0: (np.array([1]), np.array([1], np.int16))}, judged, k=10)
 
 
-def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it() -> None:
+def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it():
     """Of twelve systems the last finds 4 holes alone, the others the same 28: 4/28 for one of twelve, else 0.
 
     Ten drawn orders may never have had it as the last, or twice.
@@ -89,7 +89,7 @@ def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it() -> Non
         assert result["verdict"]["growth"] == result["growth"][-1]["rate"]
 
 
-def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate() -> None:
+def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate():
     """The others' rates are 0: their mean would call a pool saturated that hangs on one system."""
     result, _values = compute_report(question([[1], [1], [1], [1], [1], [1, 2]], {1: 1, 2: 1}))
     last = result["growth"][-1]
@@ -97,7 +97,7 @@ def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate() -> 
     assert result["verdict"]["key"] == "open" and "Not known" in explain_verdict(result["verdict"])[0]
 
 
-def test_marginal_contribution_by_hand() -> None:
+def test_marginal_contribution_by_hand():
     """The order A, B, C at m = 1. S_1 of A is {B}: pool 2 3; with A: 1 2 3, the same labels, so A moves by 0.
 
     Recall@3 of B on {A} (labels 1 2): of B's 2 3 only 2 is known, 1/2; with B (1 2 3): 2/3. Moves
@@ -117,9 +117,7 @@ def test_marginal_contribution_by_hand() -> None:
     assert got["ndcg"][0, 1] == pytest.approx(((1 + 1 / np.log2(3)) / ideal - 1 / ideal) / 3)
 
 
-def slowly(
-    documents: Any, before: Grades, after: Grades, order: list[int], m: int, relevant_from: int
-) -> dict[str, float]:
+def slowly(documents, before, after, order, m, relevant_from):
     """Annotate two datasets for every system and measure it on both."""
     systems, queries, _ = documents.shape
     moved = dict.fromkeys(curves.MARGINAL, 0.0)
@@ -147,9 +145,7 @@ labelled = st.dictionaries(st.integers(0, 1), st.dictionaries(st.integers(1, 7),
 
 
 @given(st.lists(st.tuples(ranking, ranking), min_size=2, max_size=4), labelled, labelled, st.integers(1, 2), st.data())
-def test_marginal_contribution_is_what_annotating_every_pool_gives(
-    runs: list[tuple[list[int], list[int]]], before: Grades, after: Grades, relevant_from: int, data: st.DataObject
-) -> None:
+def test_marginal_contribution_is_what_annotating_every_pool_gives(runs, before, after, relevant_from, data):
     """Also grades that fall, documents outside every pool, and queries that nobody judged."""
     documents, old, new = scene([list(one) for one in runs], before, after, 3)
     order = data.draw(st.permutations(range(len(runs))))
@@ -161,7 +157,7 @@ def test_marginal_contribution_is_what_annotating_every_pool_gives(
             assert got[name][0, m - 1] == pytest.approx(expected[name], abs=1e-12), (name, m)
 
 
-def test_orders_are_seeded_and_each_holds_every_system() -> None:
+def test_orders_are_seeded_and_each_holds_every_system():
     orders = curves.random_orders(25, 0)
     assert orders.shape == (10, 25) and (np.sort(orders, axis=1) == np.arange(25)).all()
     assert (orders == curves.random_orders(25, 0)).all() and (orders != curves.random_orders(25, 1)).any()
@@ -179,16 +175,14 @@ def test_orders_are_seeded_and_each_holds_every_system() -> None:
         (25, 10, None, 0.0, "open", "no final value"),
     ],
 )
-def test_the_verdict_follows_its_rule(
-    systems: int, holes: int, growth: float | None, marginal: float, key: str, said: str
-) -> None:
+def test_the_verdict_follows_its_rule(systems, holes, growth, marginal, key, said):
     found = saturation_verdict(systems, holes, growth, {"hit": 0.0, "ndcg": marginal})
     told = explain_verdict(found)
     assert found["key"] == key and said in told[0]
     assert "1%" in told[1] and str(systems) in told[2]
 
 
-def test_one_system_alone_gets_a_report_without_curves() -> None:
+def test_one_system_alone_gets_a_report_without_curves():
     rankings = {0: np.array([1, 2])}
     judged = {0: (np.array([1]), np.array([1], np.int16))}
     result, _values = compute_report(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2))

@@ -1,7 +1,6 @@
 """Measures of a report from arrays: those of ir_measures, published examples, and cases worked by hand."""
 
 import json
-from collections.abc import Mapping
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,7 @@ from benchmark.measures.rankings import evaluate_run, rank_documents
 EXAMPLES = Path(__file__).parents[4] / "shared" / "data" / "worked_examples.json"
 
 
-def graded(
-    qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]], k: int, relevant_from: int = 1
-) -> measures.Graded:
+def graded(qrels, run, k, relevant_from=1):
     """One run, ordered as trec_eval orders it, over the qrels' queries; documents and queries as numbers."""
     names = sorted({doc for of in (qrels, run) for one in of.values() for doc in one})
     keys = {name: place + 1 for place, name in enumerate(names)}
@@ -45,7 +42,7 @@ def value(measure: str, *args: Any) -> float:
 
 
 @pytest.mark.skipif(not EXAMPLES.exists(), reason="the worked examples are not beside the project")
-def test_published_cases_of_ndcg_with_two_gains_judged_and_the_bridge_code() -> None:
+def test_published_cases_of_ndcg_with_two_gains_judged_and_the_bridge_code():
     cases = json.loads(EXAMPLES.read_text())
     for case in cases["ndcg"][:2]:
         grades = {f"d{place}": grade for place, grade in enumerate(case["judged_grades_all"])}
@@ -66,7 +63,7 @@ def test_published_cases_of_ndcg_with_two_gains_judged_and_the_bridge_code() -> 
     assert value("unjudged", judged["qrels"], judged["run"], 10) == judged["unjudged@10_over_retrieved"]
 
 
-def test_hole_at_k_by_hand() -> None:
+def test_hole_at_k_by_hand():
     """Of a b c d the qrels know a. Then b (1), c (0) and d (2) are judged: b and d are holes. At 5: 2/5; at 3: 1/3."""
     run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0}}
     then, now = {"q": {"a": 1}}, {"q": {"a": 1, "b": 1, "c": 0, "d": 2, "elsewhere": 2}}
@@ -76,12 +73,12 @@ def test_hole_at_k_by_hand() -> None:
     assert strict[0, 0] == pytest.approx(1 / 5)  # grades from 2: d alone
 
 
-def test_a_pair_whose_grade_rose_is_no_hole_because_the_qrels_knew_it() -> None:
+def test_a_pair_whose_grade_rose_is_no_hole_because_the_qrels_knew_it():
     run = {"q": {"a": 1.0}}
     assert measures.hole_at_k(graded({"q": {"a": 0}}, run, 1), graded({"q": {"a": 1}}, run, 1))[0, 0] == 0
 
 
-def test_a_query_that_the_run_lacks_counts_0_in_every_measure() -> None:
+def test_a_query_that_the_run_lacks_counts_0_in_every_measure():
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     for measure in measures.BY_VERSION:
         found = measures.BY_VERSION[measure](graded(qrels, {"q1": {"a": 1.0, "z": 0.5}}, 10))[0]
@@ -89,7 +86,7 @@ def test_a_query_that_the_run_lacks_counts_0_in_every_measure() -> None:
         assert found[0] == (0.5 if measure in ("judged", "unjudged") else 1.0), measure
 
 
-def test_a_query_without_relevant_documents_counts_0() -> None:
+def test_a_query_without_relevant_documents_counts_0():
     qrels = {"q": {"a": 0}}
     for measure in measures.RANKING:
         assert value(measure, qrels, {"q": {"a": 1.0}}, 10) == 0, measure
@@ -105,9 +102,7 @@ scores = st.dictionaries(st.sampled_from("abcdefghxyz"), st.sampled_from([0.0, 0
     st.integers(1, 8),
     st.integers(1, 3),
 )
-def test_what_ir_measures_takes_from_trec_eval_is_equal_with_ties_and_missing_queries(
-    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], k: int, level: int
-) -> None:
+def test_what_ir_measures_takes_from_trec_eval_is_equal_with_ties_and_missing_queries(qrels, run, k, level):
     """And those are trec_eval's own figures: test_evaluate.py."""
     names = {"ndcg": f"nDCG@{k}", "recall": f"R(rel={level})@{k}", "hit": f"Success(rel={level})@{k}"}
     theirs = evaluate_run(qrels, run, list(names.values())).means
@@ -116,7 +111,7 @@ def test_what_ir_measures_takes_from_trec_eval_is_equal_with_ties_and_missing_qu
 
 
 @given(grades, st.permutations("abcdefgh"), st.integers(1, 8))
-def test_gains_from_their_definition(given_grades: dict[str, int], order: list[str], k: int) -> None:
+def test_gains_from_their_definition(given_grades, order, k):
     """DREAM J.1 term by term."""
     run = {"q": {doc: float(-place) for place, doc in enumerate(order)}}
 
@@ -128,7 +123,7 @@ def test_gains_from_their_definition(given_grades: dict[str, int], order: list[s
     assert value("ndcg_exp", {"q": given_grades}, run, k) == pytest.approx(expected)
 
 
-def test_arrays_by_hand() -> None:
+def test_arrays_by_hand():
     documents = stack_rankings([{7: np.array([3, 1]), 9: np.array([2])}, {9: np.array([5, 6, 7])}], [7, 9, 11], 2)
     assert documents.tolist() == [[[3, 1], [2, NONE], [NONE, NONE]], [[NONE, NONE], [5, 6], [NONE, NONE]]]
     version = Version.of({9: (np.array([6, 2]), np.array([1, -2])), 12: (np.array([3]), np.array([3]))}, [7, 9, 11])

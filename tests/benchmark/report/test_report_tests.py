@@ -19,7 +19,7 @@ from benchmark.significance.compact_letter_display import compact_letter_display
 from charts.downloads import DownloadTable, Figure
 
 
-def test_for_many_queries_p_is_near_that_of_all_sign_patterns() -> None:
+def test_for_many_queries_p_is_near_that_of_all_sign_patterns():
     """Of 200 queries ten differ, all one way: two of 1,024 sign patterns."""
     values = np.tile(np.random.default_rng(0).random((200, 1)), (1, 2))
     values[:10, 1] += 0.05
@@ -27,13 +27,13 @@ def test_for_many_queries_p_is_near_that_of_all_sign_patterns() -> None:
     assert tests.p(0, 1) == pytest.approx(2 / 2**10, abs=2e-3) and tests.p(1, 1) == 1.0
 
 
-def test_holm_by_hand() -> None:
+def test_holm_by_hand():
     """Ascending 0.01 x 4, 0.02 x 3, 0.03 x 2 = 0.06, 0.04 x 1: below the one before, so 0.06 as well."""
     assert paired.holm_correction([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert paired.holm_correction([0.5, 0.9]) == [1.0, 1.0] and paired.holm_correction([]) == []
 
 
-def test_intervals_hold_the_mean_and_shrink_with_queries() -> None:
+def test_intervals_hold_the_mean_and_shrink_with_queries():
     few, many = (np.random.default_rng(1).normal(0.1, 1, (queries, 1)) for queries in (50, 5_000))
     found = [paired.Tests(np.column_stack([one, np.zeros(len(one))]), 0).interval(0, 1, 0.05) for one in (few, many)]
     (low, high), (lower, higher) = found
@@ -51,14 +51,14 @@ def gains_together(parts: list[NDArray[np.float64]]) -> dict[str, Any]:
     return told[0]
 
 
-def test_collections_of_unlike_size_count_alike() -> None:
+def test_collections_of_unlike_size_count_alike():
     """Two queries of one collection gain 0.1 each, eight of another 0.5: the mean gains 0.3, however often drawn."""
     told = gains_together([np.full((1, 2), 0.1), np.full((1, 8), 0.5)])
     assert told["change"] == pytest.approx(0.3) and 0 < told["low"] < 0.3 < told["high"]
     assert told["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
 
 
-def test_a_p_over_collections_is_that_of_the_mean_of_their_means() -> None:
+def test_a_p_over_collections_is_that_of_the_mean_of_their_means():
     """By every sign pattern of the three and the six queries, on the unweighted mean of both means."""
     random = np.random.default_rng(3)
     parts = [random.normal(0.2, 0.4, (1, queries)) for queries in (3, 6)]
@@ -78,7 +78,7 @@ symmetric = st.integers(2, 8).flatmap(
 
 
 @given(symmetric)
-def test_two_systems_share_a_letter_exactly_when_nothing_tells_them_apart(upper: NDArray[np.bool_]) -> None:
+def test_two_systems_share_a_letter_exactly_when_nothing_tells_them_apart(upper):
     different = upper | upper.T
     given_letters = compact_letter_display(different, range(len(different)))
     for one in range(len(different)):
@@ -86,7 +86,7 @@ def test_two_systems_share_a_letter_exactly_when_nothing_tells_them_apart(upper:
             assert bool(set(given_letters[one]) & set(given_letters[other])) == (not different[one, other])
 
 
-def test_letters_by_hand() -> None:
+def test_letters_by_hand():
     """Three systems in a row: neighbours are alike, the ends are not: a, ab, b."""
     different = np.zeros((3, 3), dtype=bool)
     different[0, 2] = different[2, 0] = True
@@ -95,7 +95,7 @@ def test_letters_by_hand() -> None:
     assert compact_letter_display(np.zeros((3, 3), dtype=bool), [0, 1, 2]) == ["a", "a", "a"]
 
 
-def test_many_systems_of_which_few_differ_get_few_letters() -> None:
+def test_many_systems_of_which_few_differ_get_few_letters():
     """Twelve disjoint pairs that differ: 4,096 largest groups, of which a few cover everything."""
     different = np.zeros((25, 25), dtype=bool)
     for one in range(0, 24, 2):
@@ -103,7 +103,7 @@ def test_many_systems_of_which_few_differ_get_few_letters() -> None:
     assert 2 <= len(groups_of(different, range(25))) < 20
 
 
-def test_ranks_and_tau_by_hand() -> None:
+def test_ranks_and_tau_by_hand():
     assert tested.rank_means([0.5, 0.7, 0.5, 0.2]) == [2, 1, 2, 4]
     assert tested.order_systems([0.5, 0.7, 0.5], ["b", "c", "a"]) == [1, 2, 0]
     assert tested.kendall_tau([3, 2, 1], [3, 1, 2]) == pytest.approx(1 / 3)  # two pairs agree, one does not
@@ -112,9 +112,7 @@ def test_ranks_and_tau_by_hand() -> None:
     assert tested.count_swapped([3, 2, 1], [1, 2, 3]) == 3 and tested.count_swapped([3, 2, 2], [3, 1, 2]) == 0
 
 
-def report(
-    *, names: tuple[str, str] = ("=cmd()", "dense_50%"), queries: int = 30, aspects: bool = False
-) -> tuple[dict[str, Any], dict[str, tested.Values]]:
+def report(*, names=("=cmd()", "dense_50%"), queries=30, aspects=False):
     """The first system finds a hole in every query, the second the known document."""
     rankings = [{query: np.array(found) for query in range(queries)} for found in ([2, 3], [1, 3])]
     before = {query: (np.array([1]), np.array([1], np.int16)) for query in range(queries)}
@@ -129,7 +127,7 @@ def report(
     return compute_report(asked)
 
 
-def test_filling_lifts_the_underrated_system_and_says_how_surely() -> None:
+def test_filling_lifts_the_underrated_system_and_says_how_surely():
     first, second = report()[0]["systems"]
     value = first["values"]["hit"]
     assert (value["before"], value["after"], value["change"]) == (0, 1, 1)
@@ -143,7 +141,7 @@ def test_filling_lifts_the_underrated_system_and_says_how_surely() -> None:
     assert order == {"tau": None, "moved": 1, "swapped": 0}  # afterwards both are best: nothing is ordered
 
 
-def test_csv_of_a_table_cannot_act_and_has_changes_and_letters_in_columns() -> None:
+def test_csv_of_a_table_cannot_act_and_has_changes_and_letters_in_columns():
     lines = tabling.leaderboard_table(report()[0], "hit").csv().splitlines()
     header = ["system", "Hole@2", "Judged@2", "Judged@2 change", "Hit@2", "Hit@2 change", "Hit@2 letters"]
     assert lines[0].split(",")[:7] == header
@@ -164,7 +162,7 @@ def test_csv_of_a_table_cannot_act_and_has_changes_and_letters_in_columns() -> N
     assert table.csv().splitlines()[0].split(",") == columns
 
 
-def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -> None:
+def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below():
     text = tabling.leaderboard_table(report()[0], "hit").latex()
     assert r"\usepackage{booktabs}" in text and r"\toprule" in text
     row = next(line for line in text.splitlines() if line.startswith("dense"))
@@ -174,7 +172,7 @@ def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -
     assert "0.500" in text and r"\textbf{0.500}" in text
 
 
-def test_a_blank_figure_is_an_empty_cell() -> None:
+def test_a_blank_figure_is_an_empty_cell():
     rows = (("one", None), ("two", Figure(None)), ("three", Figure(-0.25)))
     table = DownloadTable("t", "A & B", ("system", "m"), rows, best=frozenset([1]))
     assert table.csv() == "system,m\none,\ntwo,\nthree,-0.25\n"
@@ -184,13 +182,13 @@ def test_a_blank_figure_is_an_empty_cell() -> None:
 
 
 @pytest.mark.parametrize("make", [tabling.measures_table, tabling.growth_table, tabling.marginal_table])
-def test_every_table_has_as_many_cells_as_columns(make: Any) -> None:
+def test_every_table_has_as_many_cells_as_columns(make):
     table = make(report()[0])
     assert table.rows and {len(row) for row in table.rows} == {len(table.header)}
     assert table.csv().count("\n") == len(table.rows) + 1 and table.latex().count(r"\\") >= len(table.rows)
 
 
-def test_aspects_have_their_own_queries_and_table() -> None:
+def test_aspects_have_their_own_queries_and_table():
     result, values = report(aspects=True)
     assert result["aspects"] == {"queries": [4, 5, 6], "k": 25}
     assert values["alpha_ndcg"].after.shape == (2, 3)
@@ -212,7 +210,7 @@ def uneven() -> tuple[dict[str, Any], dict[str, tested.Values]]:
     return compute_report(ReportQuestion(systems, before, after, k=2))
 
 
-def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_have() -> None:
+def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_have():
     """Over all three queries the first system hits 2/3 and the second 2/3 later; over the common one 0 and 1."""
     result = uneven()[0]
     assert result["common"]["queries"] == 1 and len(result["queries"]) == 3
@@ -227,7 +225,7 @@ def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_ha
     assert [row[0] for row in common.rows] == ["second", "first"] and common.rows[0][1:3] == (1, 1)
 
 
-def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_apart() -> None:
+def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_apart():
     grade = (np.array([1]), np.array([1], np.int16))
     ranked = {0: np.array([1, 2]), 1: np.array([1, 2])}
     later = {query: (np.array([1, 2]), np.array([1, 1], np.int16)) for query in (0, 1)}
@@ -236,7 +234,7 @@ def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_ap
     assert (result["holes"], result["holes_in_unjudged_queries"]) == (3, 2)
 
 
-def test_interval_and_corrected_p_agree_for_every_system() -> None:
+def test_interval_and_corrected_p_agree_for_every_system():
     """Nine systems that gain more and more: the interval leaves out 0 exactly where the corrected p is below 0.05."""
     random = np.random.default_rng(7)
     before = random.random((9, 60)) * 0.5
@@ -247,7 +245,7 @@ def test_interval_and_corrected_p_agree_for_every_system() -> None:
     assert {one for one, _other in found} == {True, False} and all(one == other for one, other in found)
 
 
-def test_why_recall_falls_is_said_where_relevant_documents_were_found() -> None:
+def test_why_recall_falls_is_said_where_relevant_documents_were_found():
     result = report()[0]
     assert re.findall(r"\d+", recall_shift(result)) == ["2", "30", "60"]
     assert recall_shift({**result, "relevant": {"before": 30, "after": 30}}) == ""

@@ -57,9 +57,7 @@ def share_of_signs(differences: Floats, weights: Floats) -> float:
 
 @settings(deadline=None)
 @given(worlds())
-def test_a_weighted_report_has_the_weighted_means_and_the_p_of_every_sign_pattern(
-    world: tuple[ReportQuestion, dict[int, float]],
-) -> None:
+def test_a_weighted_report_has_the_weighted_means_and_the_p_of_every_sign_pattern(world):
     question, counts = world
     result, values = compute_report(with_counts(question, counts))
     weights = np.array([counts.get(query, 1.0) for query in question.queries])
@@ -81,9 +79,7 @@ def test_a_weighted_report_has_the_weighted_means_and_the_p_of_every_sign_patter
 
 @settings(deadline=None)
 @given(worlds(), st.integers(1, 10_000))
-def test_equal_counts_give_the_plain_report_to_the_last_digit(
-    world: tuple[ReportQuestion, dict[int, float]], count: int
-) -> None:
+def test_equal_counts_give_the_plain_report_to_the_last_digit(world, count):
     question, _counts = world
     equal, values = compute_report(with_counts(question, dict.fromkeys(question.queries, float(count))))
     plain, plain_values = compute_report(question)
@@ -99,9 +95,7 @@ def test_equal_counts_give_the_plain_report_to_the_last_digit(
 
 @settings(deadline=None)
 @given(worlds())
-def test_pairs_of_systems_are_tested_on_the_weighted_difference(
-    world: tuple[ReportQuestion, dict[int, float]],
-) -> None:
+def test_pairs_of_systems_are_tested_on_the_weighted_difference(world):
     """An interval at a level holds exactly the differences that a sign-flip test of the shifted values allows."""
     question, counts = world
     values = compute_report(question)[1]["ndcg"].after
@@ -119,7 +113,7 @@ def test_pairs_of_systems_are_tested_on_the_weighted_difference(
                 assert share_of_signs(differences - outside, weights) < level
 
 
-def test_an_interval_of_a_mean_is_that_of_the_queries_as_often_as_they_count() -> None:
+def test_an_interval_of_a_mean_is_that_of_the_queries_as_often_as_they_count():
     """A query of count 9 among nine of count 1 each pulls the mean, and widens its interval."""
     values = {"ndcg": np.array([[1.0] + [0.5] * 9])}
     weights = weights_by_count([9] + [1] * 9)
@@ -131,9 +125,7 @@ def test_an_interval_of_a_mean_is_that_of_the_queries_as_often_as_they_count() -
 
 @settings(deadline=None)
 @given(worlds())
-def test_bounds_of_a_weighted_mean_are_the_weighted_mean_of_the_queries_bounds(
-    world: tuple[ReportQuestion, dict[int, float]],
-) -> None:
+def test_bounds_of_a_weighted_mean_are_the_weighted_mean_of_the_queries_bounds(world):
     question, counts = world
     rankings = {system.run: system.rankings for system in question.systems}
 

@@ -1,7 +1,6 @@
 """Reports in the database: asked for once, made once, on everything that they depend on."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,7 +72,7 @@ class World:
         return reports.request_report(self.collection, self.before, self.after, [self.one, self.two], **options)
 
 
-def test_a_report_is_asked_for_once_and_made_by_whoever_takes_it_up() -> None:
+def test_a_report_is_asked_for_once_and_made_by_whoever_takes_it_up():
     world = World()
     assert reports.find_report(world.collection, world.before, world.after, [world.one, world.two]) is None
     report = world.ask()
@@ -86,7 +85,7 @@ def test_a_report_is_asked_for_once_and_made_by_whoever_takes_it_up() -> None:
     assert Report.objects.count() == 2
 
 
-def test_the_figures_by_hand() -> None:
+def test_the_figures_by_hand():
     """One: a b / c d. Two: b a / nothing for q2. After filling, b is relevant with grade 3."""
     world = World()
     result = reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two], k=2).result
@@ -110,7 +109,7 @@ def test_the_figures_by_hand() -> None:
     assert ReportValues.objects.get(run=world.one, measure="hole").before == []
 
 
-def test_what_a_report_depends_on_makes_another_one() -> None:
+def test_what_a_report_depends_on_makes_another_one():
     world = World()
     first = world.ask()
     assert reports.request_report(world.collection, world.before, world.after, [world.one]).pk != first.pk
@@ -120,14 +119,14 @@ def test_what_a_report_depends_on_makes_another_one() -> None:
     assert world.ask().pk != first.pk
 
 
-def test_before_and_after_being_one_version_says_how_safe_the_order_is() -> None:
+def test_before_and_after_being_one_version_says_how_safe_the_order_is():
     world = World()
     result = reports.ensure_report(world.collection, world.before, world.before, [world.one, world.two], k=2).result
     assert {one["run"] for one in result["safety"]["systems"]} == {world.one.pk, world.two.pk}
     assert result["holes"] == 0 and result["verdict"]["key"] == "few"
 
 
-def test_a_report_that_was_cancelled_meanwhile_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_was_cancelled_meanwhile_writes_nothing(monkeypatch):
     world = World()
     report = world.ask()
     row = leases.claim(Report, pk=report.pk)
@@ -140,7 +139,7 @@ def test_a_report_that_was_cancelled_meanwhile_writes_nothing(monkeypatch: pytes
     assert world.ask().state == JobState.WAITING
 
 
-def test_runs_that_cannot_be_measured_are_refused() -> None:
+def test_runs_that_cannot_be_measured_are_refused():
     world = World()
     stranger = World()
     unready = Run.objects.create(collection=world.collection, name="three", kind=Run.Kind.BM25)
@@ -160,7 +159,7 @@ def test_runs_that_cannot_be_measured_are_refused() -> None:
     assert not Report.objects.exists()
 
 
-def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp_path: Path) -> None:
+def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp_path):
     """q1: heat (5) in a and b, snow (3) in b alone. q2: flow (1) in c. The newest aspects make another report."""
     world = World()
     rows = [("q1", "a1", "Heat", 5, ["a", "b"]), ("q1", "a2", "Snow", 3, ["b"]), ("q2", "a1", "Flow", 1, ["c"])]
@@ -183,7 +182,7 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
     assert one["a_recall"]["after"] == 1 and one["a_recall_one"]["after"] == pytest.approx((5 / 8 + 1) / 2)
 
 
-def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path, capsys):
     """nDCG at 1, and alpha-nDCG and A-Recall at 2: as in the paper, whose cut for them is 25."""
     world = World()
     line = {"query_id": "q1", "aspect_id": "heat", "text": "Heat", "rationale": "", "importance": 5, "doc_ids": ["b"]}
@@ -204,7 +203,7 @@ def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path: Path, capsys:
     assert "--aspects-k: " in capsys.readouterr().err
 
 
-def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant() -> None:
+def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant():
     """c was relevant and is not: run one has it at rank 1 of q2, run two lacks q2: rank 1 of an empty ranking."""
     world = World()
     after = world.qrels({"q1": {"a": 1}, "q2": {"c": 0}}, Qrels.Kind.IMPORTED)
@@ -215,9 +214,7 @@ def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant(
         measure_following(world.one, third, world.before, world.after)
 
 
-def test_the_command_prints_the_report_and_writes_its_tables(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_command_prints_the_report_and_writes_its_tables(capsys, tmp_path):
     world = World()
     name = world.collection.name
     call_command("report", name, "--before", "1", "--k", "2", "--out", str(tmp_path / "tables"), "--json")
@@ -238,7 +235,7 @@ def test_the_command_prints_the_report_and_writes_its_tables(
     assert err.startswith("--runs: ") and "nobody" in err
 
 
-def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys):
     world = World()
     recipe = {"method": "minmax", "run": "two", "scores": "margins"}
     Run.objects.filter(pk=world.one.pk).update(kind=Run.Kind.HYBRID, recipe=recipe)
@@ -253,7 +250,7 @@ def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.Captur
 
 
 @pytest.mark.weekly
-def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> None:
+def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures():
     """A fifth of the size that tools/bench/report_s.py measures."""
     large = large_report(25, 730, documents=5_000)
     held = memory_mb()  # this process may have trained a model before
@@ -268,7 +265,7 @@ def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> 
                 assert ours[key][when] == pytest.approx(theirs[name]), (run.name, name)
 
 
-def test_runs_that_are_too_shallow_are_named_and_runs_are_listed() -> None:
+def test_runs_that_are_too_shallow_are_named_and_runs_are_listed():
     world = World()
     name = world.collection.name
     Run.objects.update(depth=2)

@@ -1,6 +1,5 @@
 """Reports whose means are weighted by a query log's counts: never mixed up with plain ones, and named everywhere."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def asked(world: World, weights: str = weighting.COUNTS) -> Report:
     )
 
 
-def test_a_weighted_report_has_its_own_key_figures_and_bounds() -> None:
+def test_a_weighted_report_has_its_own_key_figures_and_bounds():
     """Two is right on q1 at rank 2 and has nothing for q2: asked 3 times and once, q1 counts 3/4."""
     world = World()
     plain = asked(world, "")
@@ -53,13 +52,13 @@ def test_a_weighted_report_has_its_own_key_figures_and_bounds() -> None:
     assert member_report(world.collection, 2) == plain
 
 
-def test_what_is_no_number_above_0_is_no_count() -> None:
+def test_what_is_no_number_above_0_is_no_count():
     world = World()
     counted(world, 10**400, "NaN")
     assert weighting.counts_of(world.collection) == {}
 
 
-def test_counts_that_change_make_another_report() -> None:
+def test_counts_that_change_make_another_report():
     world = World()
     with pytest.raises(BadOption, match="count"):
         asked(world)
@@ -77,7 +76,7 @@ def test_counts_that_change_make_another_report() -> None:
     assert waiting.state == JobState.FAILED and waiting.result is None
 
 
-def test_equal_counts_give_the_plain_report_to_the_last_digit() -> None:
+def test_equal_counts_give_the_plain_report_to_the_last_digit():
     world = World()
     counted(world, 5, 5)
     weighted, plain = asked(world).result, asked(world, "").result
@@ -85,7 +84,7 @@ def test_equal_counts_give_the_plain_report_to_the_last_digit() -> None:
     assert weighted == plain
 
 
-def test_the_leaderboard_offers_weighted_means_where_there_are_counts(client: Client) -> None:
+def test_the_leaderboard_offers_weighted_means_where_there_are_counts(client):
     world = World()
     name = world.collection.name
     alice = factories.make_member(world.collection, "alice", Role.ADMIN)
@@ -113,7 +112,7 @@ def test_the_leaderboard_offers_weighted_means_where_there_are_counts(client: Cl
     assert "weights=counts" in compared["asked"] and "weighted" in compared["chart"].source
 
 
-def test_the_choice_says_where_a_sample_by_pptss_would_weigh_the_traffic_twice(client: Client) -> None:
+def test_the_choice_says_where_a_sample_by_pptss_would_weigh_the_traffic_twice(client):
     world = World()
     counted(world, 3, 1)
     client.force_login(factories.make_member(world.collection, "alice", Role.ADMIN).user)
@@ -127,7 +126,7 @@ def test_the_choice_says_where_a_sample_by_pptss_would_weigh_the_traffic_twice(c
         assert words in " ".join(client.get(address).text.split()), address
 
 
-def test_commands_and_programs_choose_the_weights(client: Client, tmp_path: Path) -> None:
+def test_commands_and_programs_choose_the_weights(client, tmp_path):
     world = World()
     name = world.collection.name
     refused = call("report", name, "--weights", "counts")
@@ -167,7 +166,7 @@ class Boards:
         return {board: self.client.get(page + query).text for board, page in self.pages.items()}
 
 
-def test_every_board_offers_weighted_means_where_there_are_counts(client: Client) -> None:
+def test_every_board_offers_weighted_means_where_there_are_counts(client):
     boards = Boards(client)
     boards.texts()
     assert not any("Weighted by" in text for text in boards.texts("counts").values()), "no counts, no choice"
@@ -186,7 +185,7 @@ def test_every_board_offers_weighted_means_where_there_are_counts(client: Client
     assert "nDCG@10 (weighted)" in files
 
 
-def test_a_suite_weighs_the_queries_of_each_member_by_its_own_counts() -> None:
+def test_a_suite_weighs_the_queries_of_each_member_by_its_own_counts():
     books, films = World(), World()
     suite = make_suite(name="both", collections=[books.collection, films.collection])
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +20,13 @@ def pace_of(base_url: str, **parameters: object) -> Pace:
     return Pace(Judge("e", "embed-endpoint", "m", base_url=base_url, parameters=dict(parameters), id=1))
 
 
-def test_a_hosted_embedder_gets_all_at_once() -> None:
+def test_a_hosted_embedder_gets_all_at_once():
     pace = pace_of("https://api.example.com")
     pace.measure(AHEAD, 100.0)
     assert (pace.together, pace.ahead) == (TOGETHER, AHEAD)
 
 
-def test_a_server_of_ones_own_gets_one_call_and_then_what_it_does_in_seconds() -> None:
+def test_a_server_of_ones_own_gets_one_call_and_then_what_it_does_in_seconds():
     """A document a second: people see how far it is after each call; a fast one is soon asked for all at once."""
     slow, fast = pace_of("http://127.0.0.1:9000"), pace_of("http://127.0.0.1:9000")
     assert slow.ahead == TOGETHER
@@ -40,7 +39,7 @@ def test_a_server_of_ones_own_gets_one_call_and_then_what_it_does_in_seconds() -
     assert asked == [32, 128, 512, 1024]
 
 
-def test_calls_get_smaller_where_each_document_takes_long() -> None:
+def test_calls_get_smaller_where_each_document_takes_long():
     pace = pace_of("http://127.0.0.1:9000", timeout_s=60)
     late = RetrievalReply([None], error=f"e: 127.0.0.1: {LATE} 60 s; set timeout_s = 300")
     assert pace.shrink_after_timeout(late) and pace.together == pace.ahead == TOGETHER // 4
@@ -51,7 +50,7 @@ def test_calls_get_smaller_where_each_document_takes_long() -> None:
     assert pace.together == 1 and not pace.shrink_after_timeout(late)
 
 
-def test_a_hosted_embedder_is_asked_for_all_again_after_a_timeout() -> None:
+def test_a_hosted_embedder_is_asked_for_all_again_after_a_timeout():
     pace = pace_of("https://api.example.com")
     assert pace.shrink_after_timeout(RetrievalReply([None], error=f"e: {LATE} 60 s"))
     sizes = []
@@ -81,8 +80,8 @@ class SlowFolder(FolderVectors[Store], IndexedVectors):
 
 @pytest.mark.django_db
 def test_a_slow_model_tells_every_few_seconds_how_far_it_is_and_embeds_nothing_twice_after_a_kill(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    settings, tmp_path, monkeypatch
+):
     settings.VAR, clock = tmp_path, [0.0]
     monkeypatch.setattr(vector_search, "perf_counter", lambda: clock[0])
     texts: Mapping[str, str] = {f"d{number:03}": f"text {number}" for number in range(300)}

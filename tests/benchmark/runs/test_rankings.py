@@ -27,8 +27,7 @@ def make_run(collection, name="one", **values):
 
 
 @pytest.mark.parametrize(
-    ("scores", "order"),
-    [({"a": 1.0, "c": 2.0, "d": 1.0, "b": 1.0}, "cdba"), ({"a": 0.1 + 1e-12, "b": 0.1}, "ba")],
+    ("scores", "order"), [({"a": 1.0, "c": 2.0, "d": 1.0, "b": 1.0}, "cdba"), ({"a": 0.1 + 1e-12, "b": 0.1}, "ba")]
 )
 def test_scores_that_are_equal_on_32_bits_stand_by_document_id_descending(books, scores, order):
     """0.1 and 0.1 + 1e-12 are one float32, as in trec_eval."""

@@ -1,7 +1,5 @@
 """What the making of a run can be told: each system takes some options, and says which one is wrong."""
 
-from typing import Any
-
 import pytest
 
 from benchmark.runs.options import RunOptions
@@ -32,7 +30,7 @@ from corpus.errors import BadOption
         ({"system": "dense", "judge": "j", "instruction": "a", "query_prefix": "b"}, "query_prefix"),
     ],
 )
-def test_a_wrong_option_is_named(told: dict[str, Any], option: str) -> None:
+def test_a_wrong_option_is_named(told, option):
     with pytest.raises(BadOption) as refused:
         RunOptions.read(told)
     assert {name for name, _sentence in refused.value.problems} == {option}
@@ -56,9 +54,7 @@ def test_a_wrong_option_is_named(told: dict[str, Any], option: str) -> None:
         ({"system": "sparse", "model": "a/m", "name": "own"}, "own", {"model": "a/m"}),
     ],
 )
-def test_a_run_is_named_after_its_system_and_made_of_what_was_told(
-    told: dict[str, Any], name: str, recipe: dict[str, Any]
-) -> None:
+def test_a_run_is_named_after_its_system_and_made_of_what_was_told(told, name, recipe):
     options = RunOptions.read(told)
     about = {"kind": options.system, "name": name, "depth": options.depth}
     assert options.for_job() == recipe | about

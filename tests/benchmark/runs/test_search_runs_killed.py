@@ -24,7 +24,7 @@ QUERIES = 240
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_no_request_of_a_stored_answer_is_sent_twice(instance: dict[str, str], settings) -> None:
+def test_no_request_of_a_stored_answer_is_sent_twice(instance, settings):
     collection = make_collection("shop")
     for number in range(QUERIES):
         make_query(collection, f"shoe {number}", external_id=f"q{number}")

@@ -18,8 +18,7 @@ from judges.records import Judge
 from store.models import StoredFile
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_document, make_query
-from tests.machines import Turn, turn_to
-from tests.modelserver.fixtures import LocalModels
+from tests.machines import turn_to
 from tests.rankings import start_run, work_on
 
 __all__ = ["turn_to"]
@@ -41,7 +40,7 @@ def add(store: Store, *texts: str) -> None:
     store.add(digests(texts), np.array([[len(text), 1.0] for text in texts], dtype=np.float32))
 
 
-def test_machines_give_each_other_what_they_added(turn_to: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machines_give_each_other_what_they_added(turn_to, monkeypatch):
     monkeypatch.setattr(sharing, "TOGETHER", 2)
     on_a = open_vectors(turn_to("a"))
     add(on_a, "wing", "plate", "lift")
@@ -63,9 +62,7 @@ def test_machines_give_each_other_what_they_added(turn_to: Turn, monkeypatch: py
     assert not list(turn_to("a").rglob("*.npz")) and not list(turn_to("b").rglob("*.npz")), "kept once on each disk"
 
 
-def test_what_another_process_adds_while_parts_are_taken_over_is_shared_all_the_same(
-    turn_to: Turn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_process_adds_while_parts_are_taken_over_is_shared_all_the_same(turn_to, monkeypatch):
     on_a = open_vectors(turn_to("a"))
     add(on_a, "wing")
     sharing.share_vectors(on_a)
@@ -86,7 +83,7 @@ def test_what_another_process_adds_while_parts_are_taken_over_is_shared_all_the_
     assert set(on_a.positions) == set(digests(["wing", "heat"]))
 
 
-def test_weights_of_terms_are_shared_alike(turn_to: Turn) -> None:
+def test_weights_of_terms_are_shared_alike(turn_to):
     rows = csr_array(np.array([[0, 0.5, 0], [0, 0, 0], [0.25, 0, 2]], dtype=np.float32))
     texts = digests(["a", "b", "c"])
     on_a = SparseStore(turn_to("a") / "vectors", EMBEDDER)
@@ -98,9 +95,7 @@ def test_weights_of_terms_are_shared_alike(turn_to: Turn) -> None:
     assert (on_b.rows(on_b.find(texts)).toarray() == rows.toarray()).all()
 
 
-def test_a_store_that_is_away_costs_no_vector_and_they_are_published_later(
-    turn_to: Turn, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_store_that_is_away_costs_no_vector_and_they_are_published_later(turn_to, tmp_path, caplog):
     on_a = open_vectors(turn_to("a"))
     add(on_a, "wing")
     (tmp_path / "store").write_text("a file where the folder should be")
@@ -111,7 +106,7 @@ def test_a_store_that_is_away_costs_no_vector_and_they_are_published_later(
     assert StoredFile.objects.count() == 1 and not list(tmp_path.rglob("*.npz"))
 
 
-def test_without_a_store_nothing_is_written_or_asked(settings: Any, tmp_path: Path) -> None:
+def test_without_a_store_nothing_is_written_or_asked(settings, tmp_path):
     settings.STORE, settings.VAR = "", tmp_path
     store = open_vectors(tmp_path)
     add(store, "wing")
@@ -129,9 +124,7 @@ def make_dense_run(collection: Collection) -> Run:
     return work_on(start_run(collection, "dense", judge="vectors", depth=2))
 
 
-def test_a_dense_run_on_another_machine_asks_for_nothing_that_was_paid(
-    instance: object, turn_to: Turn, model_server: LocalModels
-) -> None:
+def test_a_dense_run_on_another_machine_asks_for_nothing_that_was_paid(instance, turn_to, model_server):
     turn_to("a")
     make_judge(model_server, "vectors", provider="embed-endpoint")
     both = [make_collection(name) for name in ("birds", "owls")]

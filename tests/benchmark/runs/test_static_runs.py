@@ -1,7 +1,5 @@
 """Static embeddings beside BM25, and reciprocal rank fusion of whole runs."""
 
-from pathlib import Path
-
 import ir_measures
 import numpy as np
 import pytest
@@ -32,19 +30,19 @@ DOCUMENTS = {
 
 
 @pytest.fixture
-def texts(db: None, settings, tmp_path: Path) -> Collection:
+def texts(db, settings, tmp_path):
     settings.VAR = tmp_path
     return make_texts("texts", DOCUMENTS, {"q1": "doctors treating ill kids", "q2": "share prices dropped"})
 
 
-def test_vectors_have_length_one_and_a_text_without_a_known_piece_is_zeros() -> None:
+def test_vectors_have_length_one_and_a_text_without_a_known_piece_is_zeros():
     vectors = static_embeddings.embed(["doctors", "", "doctors " * 2000])
     assert vectors.shape == (3, 256) and vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
     assert static_embeddings.embed([]).shape == (0, 256)
 
 
-def test_a_run_finds_what_shares_no_word_with_the_query(texts: Collection) -> None:
+def test_a_run_finds_what_shares_no_word_with_the_query(texts):
     run = work_on(start_run(texts, "static", "static", depth=4))
     assert (run.state, run.error) == ("ready", "")
     found = rankings.as_run(run)
@@ -55,14 +53,14 @@ def test_a_run_finds_what_shares_no_word_with_the_query(texts: Collection) -> No
     assert rankings.as_run(bm25) == {"q1": {}, "q2": {}}
 
 
-def test_candidates_by_static_embeddings(texts: Collection) -> None:
+def test_candidates_by_static_embeddings(texts):
     report = import_collection("texts", ImportFiles(options=ImportOptions(static=1)))
     assert report["new"]["pairs"] == 2
     pairs = Pair.objects.values_list("query__external_id", "document__external_id")
     assert set(pairs) == {("q1", "d1"), ("q2", "d2")}
 
 
-def test_without_wordllama_runs_and_candidates_are_refused(texts: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_wordllama_runs_and_candidates_are_refused(texts, monkeypatch):
     monkeypatch.setattr(static_embeddings, "is_available", lambda: False)
     with pytest.raises(BadOption) as refused:
         start_run(texts, "static", "static", depth=4)
@@ -73,14 +71,14 @@ def test_without_wordllama_runs_and_candidates_are_refused(texts: Collection, mo
     assert not Pair.objects.exists()
 
 
-def test_ranks_fused_by_hand() -> None:
+def test_ranks_fused_by_hand():
     """d2 is second and first, d1 first alone, d3 second alone (k = 60)."""
     scores = hybrid_scores.fuse_ranks([[1, 2], [2, 3]])
     assert scores == pytest.approx({1: 1 / 61, 2: 1 / 62 + 1 / 61, 3: 1 / 62})
     assert hybrid_scores.fuse_ranks([]) == {}
 
 
-def test_runs_of_different_documents_are_fused_over_their_union(texts: Collection) -> None:
+def test_runs_of_different_documents_are_fused_over_their_union(texts):
     make_run(texts, "first", {"q1": ["d1", "d2"], "q2": ["d3"]})
     make_run(texts, "second", {"q1": ["d2", "d3"]})
     run = work_on(start_run(texts, "hybrid", "fused", depth=10, method="rrf", runs=("first", "second")))
@@ -90,14 +88,14 @@ def test_runs_of_different_documents_are_fused_over_their_union(texts: Collectio
     assert fused["q1"]["d2"] == pytest.approx(1 / 62 + 1 / 61, rel=1e-6)
 
 
-def test_one_run_is_fused_with_bm25(texts: Collection) -> None:
+def test_one_run_is_fused_with_bm25(texts):
     Document.objects.filter(external_id="d3").update(text="kids bake bread")
     make_run(texts, "first", {"q1": ["d1"], "q2": ["d2"]})
     run = work_on(start_run(texts, "hybrid", "fused", depth=10, method="rrf", run="first"))
     assert {query: set(found) for query, found in rankings.as_run(run).items()} == {"q1": {"d1", "d3"}, "q2": {"d2"}}
 
 
-def test_what_a_query_excludes_takes_no_rank_of_bm25(texts: Collection) -> None:
+def test_what_a_query_excludes_takes_no_rank_of_bm25(texts):
     """Fused with BM25 at once, or with a stored run of BM25: the same."""
     Document.objects.filter(external_id="d3").update(text="kids kids")
     Document.objects.filter(external_id="d2").update(text="kids fall on Monday")
@@ -111,7 +109,7 @@ def test_what_a_query_excludes_takes_no_rank_of_bm25(texts: Collection) -> None:
     assert fused["d2"] == pytest.approx(1 / 61, rel=1e-6)
 
 
-def test_leaderboard_report_and_pages_show_static_and_fused_systems_as_any_other(settings, tmp_path: Path, db) -> None:
+def test_leaderboard_report_and_pages_show_static_and_fused_systems_as_any_other(settings, tmp_path, db):
     settings.VAR = tmp_path
     known = {"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 1, "d1": 0}}
     queries = {"q1": "doctors treating ill kids", "q2": "the stock market dropped"}
@@ -155,9 +153,7 @@ def test_leaderboard_report_and_pages_show_static_and_fused_systems_as_any_other
         ({"runs": ("first", "second"), "scores": "plain"}, "scores"),
     ],
 )
-def test_a_fusion_that_cannot_be_made_names_its_option(
-    texts: Collection, recipe: dict[str, object], option: str
-) -> None:
+def test_a_fusion_that_cannot_be_made_names_its_option(texts, recipe, option):
     for name in ("first", "second"):
         make_run(texts, name, {"q1": ["d1"]})
     with pytest.raises(BadOption) as refused:
@@ -167,7 +163,7 @@ def test_a_fusion_that_cannot_be_made_names_its_option(
 
 @pytest.mark.django_db
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="shared/data/cranfield is not beside the checkout: 1 test not run")
-def test_figures_on_cranfield(settings, tmp_path: Path) -> None:
+def test_figures_on_cranfield(settings, tmp_path):
     """nDCG@10 by another script, with English stop words and a full stop after the title: 0.369, 0.336, 0.389."""
     settings.VAR = tmp_path
     sources = {"corpus": [CRANFIELD / "cran.all.1400.xml"], "queries": [CRANFIELD / "cran.qry.xml"]}

@@ -2,7 +2,6 @@
 
 import shutil
 from collections import namedtuple
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,7 +38,7 @@ def birds():
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(tmp_path, monkeypatch):
     """Vectors around 60 centres, as texts about 60 things would have them."""
     monkeypatch.setattr(vector_index, "LARGEST_EXACT", 1_000)
     chance = np.random.default_rng(7)
@@ -56,12 +55,12 @@ def queries_near(store: Store, number: int):
     return (store.rows(chosen) + 0.1 * chance.normal(size=(number, SIZE))).astype(np.float32)
 
 
-def places_of(store: Store, number: int = DOCUMENTS):
+def places_of(store, number=DOCUMENTS):
     # In another order than they came in: documents are not stored in the order of their ids.
     return store.find([text_digest(str(one)) for one in reversed(range(number))])
 
 
-def test_few_documents_are_searched_exactly_and_many_by_an_index(birds, store: Store) -> None:
+def test_few_documents_are_searched_exactly_and_many_by_an_index(birds, store):
     few = open_search(store, places_of(store, 1_000), birds, None, quiet, never)
     assert isinstance(few, ExactSearch) and few.facts() == {}
     told = []
@@ -82,7 +81,7 @@ def test_few_documents_are_searched_exactly_and_many_by_an_index(birds, store: S
     assert 0 < facts["probed"] < facts["lists"] and many.measuring_s > 0
 
 
-def test_more_lists_are_searched_until_the_recall_is_as_wanted(birds, store: Store, monkeypatch) -> None:
+def test_more_lists_are_searched_until_the_recall_is_as_wanted(birds, store, monkeypatch):
     monkeypatch.setattr(vector_index, "FIRST_PROBED", 1)
     monkeypatch.setattr(vector_index, "RECALL", 1.0)
     search = open_search(store, places_of(store), birds, None, quiet, never)
@@ -96,7 +95,7 @@ def test_more_lists_are_searched_until_the_recall_is_as_wanted(birds, store: Sto
     assert again.probed == search.probed, "a run that goes on begins with what it took before"
 
 
-def test_an_index_is_built_once_for_the_same_documents_and_old_ones_go(birds, store: Store) -> None:
+def test_an_index_is_built_once_for_the_same_documents_and_old_ones_go(birds, store):
     here = store.folder / ".indexes"
     open_search(store, places_of(store), birds, None, quiet, never)
     (made,) = here.glob("*-*")
@@ -110,7 +109,7 @@ def test_an_index_is_built_once_for_the_same_documents_and_old_ones_go(birds, st
     assert len(list(here.glob("*-*"))) == vector_index.INDEXES_KEPT and not made.exists()
 
 
-def test_a_build_that_is_stopped_or_has_no_room_leaves_nothing(birds, store: Store, monkeypatch) -> None:
+def test_a_build_that_is_stopped_or_has_no_room_leaves_nothing(birds, store, monkeypatch):
     assert open_search(store, places_of(store), birds, None, quiet, lambda: True) is None
     assert not [one for one in (store.folder / ".indexes").iterdir() if one.is_dir()]
     usage = namedtuple("usage", "total used free")
@@ -119,7 +118,7 @@ def test_a_build_that_is_stopped_or_has_no_room_leaves_nothing(birds, store: Sto
         open_search(store, places_of(store), birds, None, quiet, never)
 
 
-def test_the_index_is_filled_in_parts_that_are_merged(birds, store: Store, monkeypatch) -> None:
+def test_the_index_is_filled_in_parts_that_are_merged(birds, store, monkeypatch):
     monkeypatch.setattr(vector_index, "HELD_BYTES", 1_500 * SIZE * 4)
     monkeypatch.setattr(vector_index, "ROWS", 700)
     search = open_search(store, places_of(store), birds, None, quiet, never)
@@ -129,7 +128,7 @@ def test_the_index_is_filled_in_parts_that_are_merged(birds, store: Store, monke
         assert np.allclose(wanted[1], got[1], atol=1e-5), "all lists together hold all vectors"
 
 
-def test_a_run_keeps_what_was_measured_and_its_page_shows_it(model_server, settings, tmp_path, monkeypatch) -> None:
+def test_a_run_keeps_what_was_measured_and_its_page_shows_it(model_server, settings, tmp_path, monkeypatch):
     settings.VAR = tmp_path
     wings = make_collection("wings")
     for number in range(60):

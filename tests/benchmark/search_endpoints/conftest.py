@@ -1,14 +1,9 @@
 """A shop's search service whose query says what it answers, and an owner of the site."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
-from django.test import Client
 
-from annotation.models import User
 from tests.factories import make_user
-from tests.shop_search import ShopSearch, shop_search
+from tests.shop_search import shop_search
 
 KEY = "Bearer k3y-that-nobody-may-see"
 DOCUMENTS = [
@@ -18,7 +13,7 @@ DOCUMENTS = [
 
 
 @pytest.fixture
-def engine(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[ShopSearch]:
+def engine(settings, monkeypatch):
     """The service; its address is one that the owner of the site allowed, its key is in SHOP_AUTH."""
     with shop_search() as search:
         search.key, search.stock = KEY, DOCUMENTS
@@ -28,7 +23,7 @@ def engine(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[ShopSearc
 
 
 @pytest.fixture
-def shop(engine: ShopSearch) -> dict[str, Any]:
+def shop(engine):
     """The keys of an [[endpoint]] table, as the contract's example has them."""
     return {
         "name": "shop",
@@ -49,7 +44,7 @@ def shop(engine: ShopSearch) -> dict[str, Any]:
 
 
 @pytest.fixture
-def olga(db: None, client: Client) -> User:
+def olga(db, client):
     """An owner of the site, signed in."""
     user = make_user("olga", is_owner=True)
     client.force_login(user)

@@ -18,7 +18,6 @@ from judges.workers import worker_pool
 from tests.called import call
 from tests.engine_parts import FAST, make_panel
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels
 from tests.shop_search import ShopSearch, product, shop_search
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -59,13 +58,7 @@ def start_worker(environment: dict[str, str]) -> "subprocess.Popen[str]":
     return spawn_child(command, environment, cwd=ROOT, stderr=subprocess.DEVNULL)
 
 
-def test_from_an_engines_address_to_a_gate(
-    instance: dict[str, str],
-    model_server: LocalModels,
-    tmp_path: Path,
-    settings: Any,
-    request: pytest.FixtureRequest,
-) -> None:
+def test_from_an_engines_address_to_a_gate(instance, model_server, tmp_path, settings, request):
     def run(*arguments: object, code: int = 0) -> Any:
         done = call(*arguments, "--json")
         assert done.code == code, (arguments, done.err)

@@ -6,7 +6,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,7 +20,6 @@ from tests.charts.test_pictures import LIGHT, folder, picture
 from tests.engine_parts import FAST, make_panel
 from tests.factories import make_user
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels
 from tests.plugin_browser import site
 from tests.shop_search import ShopSearch, product, shop_search
 
@@ -81,14 +80,8 @@ def make_run(page: "Page", endpoint: str) -> None:
 
 
 def test_from_an_engines_address_to_a_gate_in_a_browser(
-    instance_environment: dict[str, str],
-    instance: dict[str, str],
-    model_server: LocalModels,
-    new_page: Any,
-    clicks: Any,
-    tmp_path: Path,
-    folder: Path,
-) -> None:
+    instance_environment, instance, model_server, new_page, clicks, tmp_path, folder
+):
     make_panel(model_server, votes=("yes",) * 3)
     model_server.script({"*": [{"contains": IN_STOCK, "verdict": "yes"}, {"verdict": "no"}]})
     queries = write_log(tmp_path / "log.csv")

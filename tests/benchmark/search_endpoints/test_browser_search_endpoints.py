@@ -1,7 +1,5 @@
 """Search endpoints in a real Chromium: added, tested and deleted; axe in light, dark and on a phone, at 320 px too."""
 
-from typing import Any
-
 import pytest
 
 from benchmark.models import SearchEndpoint
@@ -9,21 +7,14 @@ from tests.benchmark.search_endpoints.conftest import KEY
 from tests.factories import make_endpoint, make_user
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.plugin_browser import site
-from tests.shop_search import ShopSearch
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
 def test_an_engine_is_added_tested_and_deleted(
-    new_page: Any,
-    violations: Any,
-    clicks: Any,
-    instance_environment: dict[str, str],
-    engine: ShopSearch,
-    look: str,
-    console: list[str],
-) -> None:
+    new_page, violations, clicks, instance_environment, engine, look, console
+):
     olga = make_user("olga", is_owner=True)
     found: dict[str, list[str]] = {}
     environment = {**instance_environment, "QUORUM_SEARCH_HOSTS": f"127.0.0.1:{engine.port}", "SHOP_AUTH": KEY}

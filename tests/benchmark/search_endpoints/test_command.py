@@ -10,7 +10,6 @@ from django.core.management import call_command
 from annotation.models import AuditEntry
 from benchmark.models import SearchEndpoint
 from tests.benchmark.search_endpoints.conftest import KEY
-from tests.shop_search import ShopSearch
 
 pytestmark = pytest.mark.django_db
 SECRET = KEY.removeprefix("Bearer ")
@@ -43,9 +42,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> t
     return captured.out, captured.err
 
 
-def test_an_endpoint_is_added_changed_listed_tested_and_deleted(
-    engine: ShopSearch, shop: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_endpoint_is_added_changed_listed_tested_and_deleted(engine, shop, tmp_path, capsys):
     file = write(tmp_path / "F.toml", shop)
     assert "shop: added" in run(capsys, "add", file)[0]
     assert "shop: unchanged" in run(capsys, "add", file)[0]
@@ -62,9 +59,7 @@ def test_an_endpoint_is_added_changed_listed_tested_and_deleted(
     assert SECRET not in json.dumps(list(SearchEndpoint.objects.values_list("settings", flat=True)))
 
 
-def test_a_file_with_one_mistake_adds_nothing_and_names_the_line(
-    shop: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_with_one_mistake_adds_nothing_and_names_the_line(shop, tmp_path, capsys):
     wrong = {**shop, "name": "other", "hits": "a["}
     _out, err = run(capsys, "add", write(tmp_path / "F.toml", shop, wrong), code=2)
     assert "F.toml, line 23: hits" in err and not SearchEndpoint.objects.exists()
@@ -81,9 +76,7 @@ def test_a_file_with_one_mistake_adds_nothing_and_names_the_line(
     assert not SearchEndpoint.objects.exists() and not AuditEntry.objects.exists()
 
 
-def test_a_test_that_fails_ends_with_2_and_one_line(
-    engine: ShopSearch, shop: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_test_that_fails_ends_with_2_and_one_line(engine, shop, tmp_path, capsys):
     run(capsys, "add", write(tmp_path / "F.toml", shop))
     engine.plan("html", "<html>", media="text/html")
     out, err = run(capsys, "test", "shop", "--query", "html", code=2)

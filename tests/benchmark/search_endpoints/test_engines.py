@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ BEHIND = {"elasticsearch", "meilisearch", "opensearch", "solr", "typesense", "we
 
 
 @pytest.fixture
-def engine(request: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[LookAlike]:
+def engine(request, settings, monkeypatch):
     """The look-alike of the kind that the test names; its key and its user's name are in the environment."""
     monkeypatch.setenv("ENGINE_KEY", KEY)
     monkeypatch.setenv("ENGINE_USER", USER)
@@ -80,7 +79,7 @@ def numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def test_every_kind_has_a_look_alike_of_the_version_that_its_facts_name() -> None:
+def test_every_kind_has_a_look_alike_of_the_version_that_its_facts_name():
     assert LOOK_ALIKES.keys() == KINDS.keys()
     for kind, engine in LOOK_ALIKES.items():
         documented = KINDS[kind].documented
@@ -92,13 +91,13 @@ def test_every_kind_has_a_look_alike_of_the_version_that_its_facts_name() -> Non
 
 
 @every_kind
-def test_a_query_comes_back_as_hits_in_order(engine: LookAlike) -> None:
+def test_a_query_comes_back_as_hits_in_order(engine):
     check_hits(engine, search(settings_of(engine)))
     assert search(settings_of(engine), "xylophone").page.hits == []
 
 
 @pytest.mark.parametrize("engine", [kind for kind in KINDS if KINDS[kind].settings.partial], indirect=True)
-def test_an_engine_that_ran_out_of_time_is_believed(engine: LookAlike) -> None:
+def test_an_engine_that_ran_out_of_time_is_believed(engine):
     settings = settings_of(engine)
     assert not search(settings).page.is_partial
     engine.is_short_of_time = True
@@ -109,7 +108,7 @@ def test_an_engine_that_ran_out_of_time_is_believed(engine: LookAlike) -> None:
 
 
 @every_kind
-def test_what_the_engine_refuses_says_what_to_change(engine: LookAlike) -> None:
+def test_what_the_engine_refuses_says_what_to_change(engine):
     mistake, code = engine.mistakes
     assert failure_of(settings_of(engine, **mistake)).code == code
     failure = failure_of(settings_of(engine, path="/elsewhere/{{index}}"))
@@ -120,7 +119,7 @@ def test_what_the_engine_refuses_says_what_to_change(engine: LookAlike) -> None:
 
 
 @every_kind
-def test_a_key_that_is_missing_or_wrong_is_named(engine: LookAlike, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_missing_or_wrong_is_named(engine, monkeypatch):
     variables = {"api_key_env": "", "user_env": "", "password_env": "", "bearer_env": "", "header_env": {}}
     assert failure_of(settings_of(engine, **variables)).code == engine.missing_key
     monkeypatch.setenv("ENGINE_KEY", "another-key-than-the-engines")
@@ -129,7 +128,7 @@ def test_a_key_that_is_missing_or_wrong_is_named(engine: LookAlike, monkeypatch:
 
 
 @every_kind
-def test_a_body_that_is_no_json_and_another_method_are_refused(engine: LookAlike) -> None:
+def test_a_body_that_is_no_json_and_another_method_are_refused(engine):
     async def send(method: str, body: bytes) -> WebResponse:
         async with EndpointSession(settings_of(engine), connections=1) as session:
             request, _body = session.build_request(QUERY, K)
@@ -141,7 +140,7 @@ def test_a_body_that_is_no_json_and_another_method_are_refused(engine: LookAlike
 
 
 @every_kind
-def test_a_depth_beyond_the_engines_most_is_refused_before_and_by_the_engine(engine: LookAlike) -> None:
+def test_a_depth_beyond_the_engines_most_is_refused_before_and_by_the_engine(engine):
     settings = settings_of(engine)
     assert failure_of(settings, KINDS[engine.kind].max_k + 1).code == "depth"
     if engine.most is not None:
@@ -150,7 +149,7 @@ def test_a_depth_beyond_the_engines_most_is_refused_before_and_by_the_engine(eng
 
 
 @every_kind
-def test_no_name_in_a_request_or_in_a_mapping_can_be_another(engine: LookAlike) -> None:
+def test_no_name_in_a_request_or_in_a_mapping_can_be_another(engine):
     """Plant a fault: with another name in its place the engine refuses, or its hits are others."""
     settings = settings_of(engine)
     faults = [

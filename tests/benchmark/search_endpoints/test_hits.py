@@ -17,7 +17,7 @@ def mapping(**settings: Any) -> HitMapping:
     return HitMapping({**SETTINGS, **settings})
 
 
-def test_hits_keep_the_engines_order_and_what_is_missing_is_counted() -> None:
+def test_hits_keep_the_engines_order_and_what_is_missing_is_counted():
     rows = [
         {"id": 7, "name": "<h1>A</h1>", "body": "x &lt; y<br>z", "s": "1.5"},
         {"id": "b", "s": float("nan")},
@@ -33,7 +33,7 @@ def test_hits_keep_the_engines_order_and_what_is_missing_is_counted() -> None:
     assert (page.duplicates, page.without_id, page.without_text) == (1, 1, 1)
 
 
-def test_an_empty_list_is_an_answer_and_a_missing_one_is_a_mistake() -> None:
+def test_an_empty_list_is_an_answer_and_a_missing_one_is_a_mistake():
     assert mapping().read({"results": []}).hits == []
     with pytest.raises(BadOption) as refusal:
         mapping().read({"data": {"items": [], "total": 0}})
@@ -41,7 +41,7 @@ def test_an_empty_list_is_an_answer_and_a_missing_one_is_a_mistake() -> None:
     assert option == "hits" and "data.items" in sentence
 
 
-def test_lists_beside_one_another_are_hits_too() -> None:
+def test_lists_beside_one_another_are_hits_too():
     columns = mapping(hits="{id: ids, body: documents}")
     page = columns.read({"ids": ["a", "b"], "documents": ["first", None]})
     assert [(hit.id, hit.text) for hit in page.hits] == [("a", "first"), ("b", "")]
@@ -50,43 +50,43 @@ def test_lists_beside_one_another_are_hits_too() -> None:
 
 
 @pytest.mark.parametrize("score", ["high", True, [], 10**400, 1e999, "1e999"])
-def test_what_is_no_finite_number_is_no_score(score: Any) -> None:
+def test_what_is_no_finite_number_is_no_score(score):
     (hit,) = mapping().read({"results": [{"id": 1, "name": "n", "s": score}]}).hits
     assert hit.score is None
 
 
-def test_names_of_fields_can_be_shown_whatever_they_have_in_them() -> None:
+def test_names_of_fields_can_be_shown_whatever_they_have_in_them():
     answer = {"a\0\ud800": {"b\udfff": 1}}
     assert describe_fields(answer) == ["a.b"]
     assert list(describe_shape(answer)) == ["a"]
 
 
 @pytest.mark.parametrize("identity", [None, "", "  ", True, {}, [], "x" * 256, "a\0b", "a b", "a\u3000b"])
-def test_what_can_be_no_id_of_a_document_is_none(identity: Any) -> None:
+def test_what_can_be_no_id_of_a_document_is_none(identity):
     page = mapping().read({"results": [{"id": identity, "name": "n"}]})
     assert (page.hits, page.without_id) == ([], 1)
 
 
-def test_characters_that_postgresql_cannot_store_are_left_out() -> None:
+def test_characters_that_postgresql_cannot_store_are_left_out():
     row = {"id": "a", "name": "a\0b", "body": "c\ud800d", "extra": {"k\0": "v\0"}}
     (hit,) = mapping(metadata={"extra": "extra"}).read({"results": [row]}).hits
     assert (hit.title, hit.text, hit.metadata) == ("ab", "ab\ncd", {"extra": {"k": "v"}})
 
 
 @pytest.mark.parametrize(("option", "path"), [("hits", "a["), ("id", "`"), ("text", ["a", "||"]), ("score", "nan(")])
-def test_what_is_no_jmespath_names_its_option(option: str, path: Any) -> None:
+def test_what_is_no_jmespath_names_its_option(option, path):
     with pytest.raises(BadOption) as refusal:
         mapping(**{option: path})
     assert refusal.value.problems[0][0] == option
 
 
-def test_a_function_that_does_not_fit_names_its_option() -> None:
+def test_a_function_that_does_not_fit_names_its_option():
     with pytest.raises(BadOption) as refusal:
         mapping(title="join(', ', id)").read({"results": [{"id": 1}]})
     assert refusal.value.problems[0][0] == "title"
 
 
-def test_the_shape_of_an_answer_has_names_and_no_values() -> None:
+def test_the_shape_of_an_answer_has_names_and_no_values():
     shape = describe_shape({"took": 3, "results": [{"id": "secret"}], "more": None})
     assert "secret" not in str(shape)
     assert list(shape) == ["took", "results", "more"]
@@ -99,7 +99,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), VALUES)
-def test_a_path_of_plain_fields_is_read_as_jmespath_reads_it(names: list[str], value: Any) -> None:
+def test_a_path_of_plain_fields_is_read_as_jmespath_reads_it(names, value):
     expression = ".".join(names)
     path = compile_path("id", expression)
     assert isinstance(path, FieldPath)

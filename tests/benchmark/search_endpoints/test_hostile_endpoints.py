@@ -2,21 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from benchmark.search_endpoints.options import EndpointOptions
 from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, SearchFailed
 from corpus.errors import BadOption
-from tests.open_web import HOSTILE, PUBLIC, Web, open_web
+from tests.open_web import HOSTILE, PUBLIC, open_web
 
 ANSWER = json.dumps({"results": [{"id": "d1", "name": "Ice", "text": "Ice creeps."}]})
 
 
 @pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+def web(monkeypatch):
     with open_web(monkeypatch) as found:
         found.page("/search", ANSWER, Content_Type="application/json")
         yield found
@@ -42,9 +40,7 @@ def search(base_url: str) -> SearchAnswer:
 
 @pytest.mark.parametrize("host", HOSTILE)
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_hostile_address_is_no_endpoint(
-    web: Web, monkeypatch: pytest.MonkeyPatch, settings: Any, scheme: str, host: str
-) -> None:
+def test_a_hostile_address_is_no_endpoint(web, monkeypatch, settings, scheme, host):
     settings.SEARCH_HOSTS = frozenset({"inside.example:80"})
     monkeypatch.setenv("SHOP_AUTH", "Bearer not-a-secret-of-anybody")
     web.names |= {"trap.example": [PUBLIC, HOSTILE[host]], "inside.example": ["10.0.0.5"]}
@@ -63,9 +59,7 @@ def test_a_hostile_address_is_no_endpoint(
         web.asked.clear()
 
 
-def test_an_address_that_the_owner_allowed_is_an_endpoint(
-    web: Web, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+def test_an_address_that_the_owner_allowed_is_an_endpoint(web, monkeypatch, settings):
     monkeypatch.setenv("SHOP_AUTH", "Bearer not-a-secret-of-anybody")
     settings.SEARCH_HOSTS = frozenset({"127.0.0.1:9200", "inside.example:80"})
     web.names["inside.example"] = ["10.0.0.5"]
@@ -78,7 +72,7 @@ def test_an_address_that_the_owner_allowed_is_an_endpoint(
         endpoint("http://127.0.0.1:9201")
 
 
-def test_keys_leave_by_https_alone_where_the_host_is_not_the_owners(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_leave_by_https_alone_where_the_host_is_not_the_owners(web, monkeypatch):
     monkeypatch.setenv("SHOP_AUTH", "Bearer not-a-secret-of-anybody")
     with pytest.raises(SearchFailed) as failed:
         search("http://ice.example")

@@ -31,7 +31,7 @@ def refusal_of(**keys: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", KNOWN)
-def test_a_kind_knows_its_request_and_its_hits(kind: str) -> None:
+def test_a_kind_knows_its_request_and_its_hits(kind):
     settings = read(kind=kind, parameters=NEEDED).complete_settings()
     values = request_values(settings, 'red "boots" \\', 7)
     assert "goods" in render_path(settings["path"], values) + render_body(settings["body"], values)
@@ -40,14 +40,14 @@ def test_a_kind_knows_its_request_and_its_hits(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(KindName))
-def test_a_kind_says_where_its_facts_are_from(kind: str) -> None:
+def test_a_kind_says_where_its_facts_are_from(kind):
     assert len(KINDS[kind].facts) >= 2
     for fact in KINDS[kind].facts:
         assert fact.what.endswith(".") and urlsplit(fact.source).scheme == "https"
         assert re.fullmatch(r"2026-\d\d-\d\d", fact.date)
 
 
-def test_the_settings_that_are_stored_need_no_kind() -> None:
+def test_the_settings_that_are_stored_need_no_kind():
     own = read(
         kind="opensearch", text=["_source.body"], template='{"query": {"match": {"body": "{{query}}"}}, "size": {{k}}}'
     )
@@ -56,7 +56,7 @@ def test_the_settings_that_are_stored_need_no_kind() -> None:
     assert "match" in settings["body"] and settings["text"] == ["_source.body"] and "template" not in settings
 
 
-def test_weaviate_is_asked_without_graphql_as_its_facts_say() -> None:
+def test_weaviate_is_asked_without_graphql_as_its_facts_say():
     own = read(
         kind="weaviate",
         path="/v1/search/{{index}}/bm25",
@@ -115,7 +115,7 @@ def test_weaviate_is_asked_without_graphql_as_its_facts_say() -> None:
         ("requests_per_minute", {"kind": "solr", "requests_per_minute": 0}),
     ],
 )
-def test_what_does_not_fit_names_its_option(option: str, keys: dict[str, Any]) -> None:
+def test_what_does_not_fit_names_its_option(option, keys):
     assert refusal_of(**keys) == option
 
 
@@ -133,16 +133,16 @@ def test_what_does_not_fit_names_its_option(option: str, keys: dict[str, Any]) -
         *("http://example.org/?q=1", "http://example.org/#a", "http://exa mple.org", "http://example.org:99999"),
     ],
 )
-def test_an_address_to_which_nothing_may_go_is_refused(address: str) -> None:
+def test_an_address_to_which_nothing_may_go_is_refused(address):
     assert refusal_of(kind="opensearch", base_url=address) == "base_url"
 
 
-def test_an_allowed_private_address_is_taken(settings: Any) -> None:
+def test_an_allowed_private_address_is_taken(settings):
     settings.SEARCH_HOSTS = frozenset({"127.0.0.1:9200"})
     assert read(kind="opensearch", base_url="http://127.0.0.1:9200/es/").base_url == "http://127.0.0.1:9200/es"
 
 
-def test_lines_of_a_form_are_lists_and_tables() -> None:
+def test_lines_of_a_form_are_lists_and_tables():
     form = {"name": "shop", "kind": "solr", "base_url": "https://93.184.215.14", "index": "goods"}
     lines = {
         "text": "name\r\n\n description ",

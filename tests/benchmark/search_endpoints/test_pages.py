@@ -3,15 +3,13 @@
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
-from annotation.models import AuditEntry, User
+from annotation.models import AuditEntry
 from benchmark.models import SearchEndpoint
 from benchmark.search_endpoints.kinds import KINDS
 from tests.benchmark.search_endpoints.conftest import KEY
 from tests.factories import make_user
-from tests.shop_search import ShopSearch
 
 pytestmark = pytest.mark.django_db
 SECRET = KEY.removeprefix("Bearer ")
@@ -23,9 +21,7 @@ def as_form(shop: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**shop, **lines}.items() if name != "kind"}
 
 
-def test_an_endpoint_is_added_tested_changed_and_deleted(
-    client: Client, olga: User, engine: ShopSearch, shop: dict[str, Any]
-) -> None:
+def test_an_endpoint_is_added_tested_changed_and_deleted(client, olga, engine, shop):
     page = client.get(reverse("search_endpoints")).content.decode()
     assert 'class="empty"' in page
     assert all(reverse("add_search_endpoint", args=[kind]) in page for kind in KINDS)
@@ -51,7 +47,7 @@ def test_an_endpoint_is_added_tested_changed_and_deleted(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_form_of_each_kind_saves_what_it_shows(client: Client, olga: User, settings: Any, kind: str) -> None:
+def test_the_form_of_each_kind_saves_what_it_shows(client, olga, settings, kind):
     settings.SEARCH_HOSTS = frozenset({"127.0.0.1:9200"})
     plain = {"method": "GET", "path": "/s?q={{query}}", "hits": "h", "id": "i", "text": "t"} if kind == "http" else {}
     values = {"name": "shop", "base_url": "http://127.0.0.1:9200", "index": "goods", "parameters": "application = APP"}
@@ -68,9 +64,7 @@ def test_the_form_of_each_kind_saves_what_it_shows(client: Client, olga: User, s
     assert not AuditEntry.objects.filter(act="search_endpoint.changed").exists()
 
 
-def test_a_refused_form_is_kept_and_nothing_is_stored(
-    client: Client, olga: User, engine: ShopSearch, shop: dict[str, Any]
-) -> None:
+def test_a_refused_form_is_kept_and_nothing_is_stored(client, olga, engine, shop):
     address = reverse("add_search_endpoint", args=["http"])
     response = client.post(address, {**as_form(shop), "body": '{"q": "{{quer}}"}', "name": "kept"})
     assert response.status_code == 422 and list(response.context["form"].errors) == ["body"]
@@ -83,9 +77,7 @@ def test_a_refused_form_is_kept_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("query", ["html", "slow", ""])
-def test_a_test_that_fails_shows_one_line(
-    client: Client, olga: User, engine: ShopSearch, shop: dict[str, Any], query: str
-) -> None:
+def test_a_test_that_fails_shows_one_line(client, olga, engine, shop, query):
     engine.plan("html", "<html>", media="text/html")
     engine.delay = 1.0 if query == "slow" else 0.0
     client.post(reverse("add_search_endpoint", args=["http"]), as_form({**shop, "timeout_s": 0.8}))
@@ -95,7 +87,7 @@ def test_a_test_that_fails_shows_one_line(
     assert ('id="failure"' in response.content.decode()) == bool(query)
 
 
-def test_only_owners_of_the_site_see_them(client: Client, db: None) -> None:
+def test_only_owners_of_the_site_see_them(client, db):
     client.force_login(make_user("alice"))
     for name, arguments in (("search_endpoints", []), ("add_search_endpoint", ["http"]), ("search_endpoint", [1])):
         assert client.get(reverse(name, args=arguments)).status_code == 403

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -17,7 +16,6 @@ from benchmark.search_endpoints.searching import EndpointSession, SearchAnswer, 
 from benchmark.search_endpoints.services import ask_endpoint
 from corpus.url_fetch.client import WebResponse
 from tests.benchmark.search_endpoints.conftest import KEY
-from tests.shop_search import ShopSearch
 
 SECRET = KEY.removeprefix("Bearer ")
 
@@ -38,7 +36,7 @@ def failure_of(settings: dict[str, Any], query: str = "boots", k: int = 3) -> Se
     return failure.value
 
 
-def test_a_query_comes_back_as_hits(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_a_query_comes_back_as_hits(engine, shop):
     answer = asyncio.run(search(settings_of(shop), 'warm "boots"', 2))
     request = engine.requests[0]
     sent = json.loads(request.body)
@@ -48,12 +46,12 @@ def test_a_query_comes_back_as_hits(engine: ShopSearch, shop: dict[str, Any]) ->
     assert SECRET not in repr(answer.request)
 
 
-def test_no_more_hits_than_asked_for_are_taken(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_no_more_hits_than_asked_for_are_taken(engine, shop):
     answer = asyncio.run(search(settings_of(shop, body='{"q": "{{query}}", "n": 5}'), "boots", 2))
     assert len(answer.page.hits) == 2
 
 
-def test_a_key_that_the_engine_repeats_is_not_kept(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_a_key_that_the_engine_repeats_is_not_kept(engine, shop):
     engine.plan("echo", {"results": [{"id": 1, "name": f"sent {KEY}"}]})
     answer = asyncio.run(search(settings_of(shop), "echo"))
     assert SECRET not in answer.page.hits[0].text and SECRET.encode() not in answer.raw
@@ -73,9 +71,7 @@ def escape(text: str) -> str:
         escape,
     ],
 )
-def test_a_key_is_not_kept_however_the_answer_spells_it(
-    engine: ShopSearch, shop: dict[str, Any], monkeypatch: pytest.MonkeyPatch, spell: Callable[[str], str]
-) -> None:
+def test_a_key_is_not_kept_however_the_answer_spells_it(engine, shop, monkeypatch, spell):
     key = "c2hvcDpz/ZWNy&ZXQ+/x=="
     engine.key = f"Bearer {key}"
     monkeypatch.setenv("SHOP_TOKEN", key)
@@ -95,9 +91,7 @@ def test_a_key_is_not_kept_however_the_answer_spells_it(
         ('{"results": [{"id": 1, "name": ' + "[" * 900 + "]" * 900 + "}]}", 200, "nested"),
     ],
 )
-def test_the_line_of_a_failure_can_be_stored(
-    engine: ShopSearch, shop: dict[str, Any], document: str, status: int, code: str
-) -> None:
+def test_the_line_of_a_failure_can_be_stored(engine, shop, document, status, code):
     engine.plan("odd", document, status)
     failure = failure_of(settings_of(shop), "odd")
     assert failure.code == code and failure.answer is not None
@@ -120,16 +114,16 @@ def test_the_line_of_a_failure_can_be_stored(
     ],
 )  # fmt: skip
 def test_an_answer_without_hits_says_what_to_change(
-    engine: ShopSearch, shop: dict[str, Any], query: str, status: int, media: str, document: str, code: str, word: str,
-    is_retryable: bool,
-) -> None:  # fmt: skip
+    engine, shop, query, status, media, document, code, word,
+    is_retryable,
+):  # fmt: skip
     engine.plan(query, document, status, media)
     failure = failure_of(settings_of(shop, error="failed"), query)
     assert (failure.code, failure.is_retryable) == (code, is_retryable)
     assert word in str(failure)
 
 
-def test_a_refused_key_names_its_variable(engine: ShopSearch, shop: dict[str, Any], monkeypatch: Any) -> None:
+def test_a_refused_key_names_its_variable(engine, shop, monkeypatch):
     monkeypatch.setenv("SHOP_AUTH", "another key than the engine's")
     failure = failure_of(settings_of(shop))
     assert failure.code == "status-401" and "SHOP_AUTH" in str(failure) and "missing authentication" in str(failure)
@@ -140,21 +134,19 @@ def test_a_refused_key_names_its_variable(engine: ShopSearch, shop: dict[str, An
     assert len(engine.requests) == 1
 
 
-def test_no_answer_in_time_can_be_tried_again(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_no_answer_in_time_can_be_tried_again(engine, shop):
     engine.delay = 1.0
     failure = failure_of(settings_of(shop, timeout_s=0.3))
     assert (failure.code, failure.is_retryable) == ("slow", True)
 
 
-def test_another_host_and_tls_that_is_none_are_named(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_another_host_and_tls_that_is_none_are_named(engine, shop):
     settings = settings_of(shop)
     assert failure_of({**settings, "base_url": "http://127.0.0.1:1"}).code == "not-public"
     assert "https" in str(failure_of({**settings, "base_url": engine.address.replace("http", "https")}))
 
 
-def test_an_answer_or_an_address_that_is_too_long_says_what_to_change(
-    engine: ShopSearch, shop: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_or_an_address_that_is_too_long_says_what_to_change(engine, shop, monkeypatch):
     monkeypatch.setattr(searching, "BYTES", 1_000_000)
     engine.plan("long", {"results": [{"id": 1, "name": "x" * 1_000_000}]})
     failure = failure_of(settings_of(shop), "long")
@@ -164,7 +156,7 @@ def test_an_answer_or_an_address_that_is_too_long_says_what_to_change(
     assert failure.code == "address-odd" and "POST" in str(failure)
 
 
-def test_an_engine_says_when_to_come_back_in_seconds_or_as_a_date(shop: dict[str, Any]) -> None:
+def test_an_engine_says_when_to_come_back_in_seconds_or_as_a_date(shop):
     session = EndpointSession(settings_of(shop))
     request, _body = session.build_request("boots", 3)
 
@@ -178,14 +170,12 @@ def test_an_engine_says_when_to_come_back_in_seconds_or_as_a_date(shop: dict[str
     assert wait is not None and 25 <= wait <= 30
 
 
-def test_a_depth_beyond_the_engines_most_is_not_sent(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_a_depth_beyond_the_engines_most_is_not_sent(engine, shop):
     assert failure_of({**settings_of(shop), "max_k": 2}).code == "depth"
     assert engine.requests == []
 
 
-def test_basic_bearer_and_api_keys_are_sent_as_engines_expect_them(
-    engine: ShopSearch, shop: dict[str, Any], monkeypatch: Any
-) -> None:
+def test_basic_bearer_and_api_keys_are_sent_as_engines_expect_them(engine, shop, monkeypatch):
     monkeypatch.setenv("SHOP_USER", "alice")
     monkeypatch.setenv("SHOP_PASSWORD", "correct horse battery")
 
@@ -200,7 +190,7 @@ def test_basic_bearer_and_api_keys_are_sent_as_engines_expect_them(
     assert engine.requests[-1].headers["api-key"] == "correct horse battery"
 
 
-def test_requests_keep_to_the_rate(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_requests_keep_to_the_rate(engine, shop):
     async def search_all() -> None:
         async with EndpointSession(settings_of(shop, requests_per_minute=600)) as session:
             await asyncio.gather(*(session.search("boots", 1) for _number in range(5)))
@@ -210,7 +200,7 @@ def test_requests_keep_to_the_rate(engine: ShopSearch, shop: dict[str, Any]) -> 
     assert time.monotonic() - start >= 0.4
 
 
-def test_a_test_has_the_request_and_what_to_change(engine: ShopSearch, shop: dict[str, Any]) -> None:
+def test_a_test_has_the_request_and_what_to_change(engine, shop):
     engine.plan("poor", {"results": [{"id": 1}, {"id": 1}, {"name": "x"}]})
     test = asyncio.run(ask_endpoint(settings_of(shop), "poor", 3))
     assert [problem.partition(":")[0] for problem in test.problems] == ["id", "text", "id"]

@@ -48,7 +48,7 @@ def files(client: Client) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language() -> None:
+def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language():
     collection, charlie = whole_scene()
     stones = make_collection("stones")
     make_member(stones, "charlie", Role.ADMIN)
@@ -69,7 +69,7 @@ def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language() -> N
     assert count > MANY
 
 
-def test_json_has_the_columns_of_the_csv_with_null_for_a_blank_cell() -> None:
+def test_json_has_the_columns_of_the_csv_with_null_for_a_blank_cell():
     table = DownloadTable("t", "Title", ("system", "nDCG"), (("bm25", Figure(0.5, 0.25)), ("=cmd", Figure(None))))
     told = json.loads(table.json())
     assert told["columns"] == ["system", "nDCG", "nDCG change"] == table.csv().splitlines()[0].split(",")
@@ -77,7 +77,7 @@ def test_json_has_the_columns_of_the_csv_with_null_for_a_blank_cell() -> None:
     assert (told["table"], told["title"]) == ("t", "Title")
 
 
-def test_whoever_chose_a_language_for_good_gets_english_csv_too() -> None:
+def test_whoever_chose_a_language_for_good_gets_english_csv_too():
     _collection, charlie = whole_scene()
     charlie.user.language = "zh-hans"
     charlie.user.save(update_fields=["language"])

@@ -4,7 +4,6 @@ import csv
 import json
 from dataclasses import replace
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,7 +38,7 @@ class Two:
         return reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two])
 
 
-def test_members_stand_in_columns_beside_their_unweighted_mean() -> None:
+def test_members_stand_in_columns_beside_their_unweighted_mean():
     both = Two()
     books, films = both.report(both.books), both.report(both.films)
     lines = {line["system"]: line for line in groups.suite_lines(groups.suite_columns(both.suite), "hit")}
@@ -50,7 +49,7 @@ def test_members_stand_in_columns_beside_their_unweighted_mean() -> None:
     }
 
 
-def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
+def test_a_system_that_a_member_lacks_has_a_blank_mean():
     both = Two()
     both.report(both.books)
     rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
@@ -66,7 +65,7 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
     assert csv[2].startswith("three,,,") and csv[2].endswith(",,,,,,")
 
 
-def test_means_are_tested_over_the_queries_of_all_members() -> None:
+def test_means_are_tested_over_the_queries_of_all_members():
     """One and two in both: of four queries only those of two differ, so no p is below 2 of 4 sign patterns."""
     worlds = [World(), World()]
     suite = groups.make_suite(name="alike", collections=[one.collection for one in worlds])
@@ -88,7 +87,7 @@ def test_means_are_tested_over_the_queries_of_all_members() -> None:
 
 
 @pytest.mark.slow
-def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_queries_tell_systems_apart_and_the_page_shows_it(client, monkeypatch):
     collection, charlie = whole_scene()
     other = collection_of_books("stones")
     make_member(other, "charlie", Role.ADMIN)
@@ -116,7 +115,7 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
     assert 'class="letters"' not in hole, "Hole@k orders no systems"
 
 
-def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
+def test_the_newest_report_of_two_versions_speaks_for_a_member():
     world = World()
     compared = reports.ensure_report(world.collection, world.before, world.after, [world.one])
     reports.ensure_report(world.collection, world.before, world.before, [world.one])
@@ -124,7 +123,7 @@ def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
     assert groups.member_report(world.collection, k=3) is None
 
 
-def test_what_cannot_be_a_suite_is_refused() -> None:
+def test_what_cannot_be_a_suite_is_refused():
     world = World()
     with pytest.raises(BadInput, match="between 1 and 100 collections"):
         groups.make_suite(name="none", collections=[])
@@ -147,9 +146,7 @@ def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, Any
     return 0, json.loads(capsys.readouterr().out)
 
 
-def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(capsys, tmp_path):
     """The first two rows of DREAM table 8, and a member whose debates had one round."""
     worlds = [World(), World(), World()]
     names = [world.collection.name for world in worlds]
@@ -190,7 +187,7 @@ def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(
     )
 
 
-def test_the_command_makes_lists_reports_and_deletes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_makes_lists_reports_and_deletes(capsys, tmp_path):
     names = [World().collection.name, World().collection.name]
     _, made = command(capsys, "make", "both", *names, "--title", "Books & films")
     assert made == {"suite": "both", "title": "Books & films", "members": names}

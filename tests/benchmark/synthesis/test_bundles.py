@@ -4,20 +4,7 @@ from benchmark.synthesis.bundles import draw_personas, draw_seeds, find_near_cop
 from benchmark.synthesis.seeds import bundled_personas
 from judges.prompts.answers.synthesis import normalize
 
-WORDS = [
-    "river",
-    "stone",
-    "cloud",
-    "lamp",
-    "bridge",
-    "wheel",
-    "garden",
-    "paper",
-    "window",
-    "bottle",
-    "ladder",
-    "oven",
-]
+WORDS = ["river", "stone", "cloud", "lamp", "bridge", "wheel", "garden", "paper", "window", "bottle", "ladder", "oven"]
 
 
 def bundle(number, *, seed="", query="", text=""):

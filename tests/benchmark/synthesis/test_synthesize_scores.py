@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ from tests.modelserver.fixtures import LocalModels
 RANKED = [f"d{place}" for place in range(1, 1001)]
 
 
-def test_twenty_documents_as_the_paper_draws_them() -> None:
+def test_twenty_documents_as_the_paper_draws_them():
     found = draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="s")
     assert Counter(found.values()) == {"positive": 1, "negative": 1, "hard": 10, "medium": 4, "easy": 4}
     assert len(found) == 20
@@ -32,7 +31,7 @@ def test_twenty_documents_as_the_paper_draws_them() -> None:
     assert found != draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="t")
 
 
-def test_a_short_run_gives_what_it_has() -> None:
+def test_a_short_run_gives_what_it_has():
     kinds = Counter(draw_documents(["gold"], [], RANKED[:40], seed="s").values())
     assert kinds == {"positive": 1, "hard": 10, "medium": 9}
     assert len(draw_documents(["gold"], [], [], seed="s")) == 1
@@ -74,7 +73,7 @@ def test_a_judge_is_refused_only_where_its_generations_would_be_alike(provider, 
 
 
 @pytest.mark.django_db
-def test_imported_qrels_say_what_is_relevant_where_no_label_does() -> None:
+def test_imported_qrels_say_what_is_relevant_where_no_label_does():
     books = make_collection("books")
     query = make_query(books, "What is mapping?", external_id="q1", answers=[])
     pairs = {
@@ -100,11 +99,7 @@ def test_chains_and_scores_become_training_data_and_long_answers_drop_their_quer
     long = {"text": json.dumps({"reason": "word " * 2400, "score": 5}), "contains": asked(2, 0), "times": 1}
     scores = [{"score": score, "times": 1, "contains": asked(1, 0)} for score in (10, 2, 7)]
     model_server.script(teacher=[long, *scores, {"score": 3}])
-    make_judge(
-        model_server,
-        "teacher",
-        parameters={"scale": "0-10", "temperature": 0.8, "max_output_tokens": 4096},
-    )
+    make_judge(model_server, "teacher", parameters={"scale": "0-10", "temperature": 0.8, "max_output_tokens": 4096})
     options = ("--judge", "teacher", "--documents", 3, "--out")
     made = manage("synthesize_scores", "books", *options, tmp_path / "set", "--json", environment=FAST).json
     assert (made["queries"], made["rows"], made["dropped"]) == (1, 3, {"too_long": 1, "no_score": 0})
@@ -178,7 +173,7 @@ def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_exp
 
 
 @pytest.mark.django_db(transaction=True)
-def test_hidden_tokens_that_are_not_in_the_data_do_not_count(model_server: LocalModels, tmp_path: Path) -> None:
+def test_hidden_tokens_that_are_not_in_the_data_do_not_count(model_server, tmp_path):
     scored_books(model_server, thinking={})
     model_server.script(teacher=[{"reasoning": 3000, "score": 5}])
     made = call("synthesize_scores", "books", "--judge", "teacher", "--documents", 3, "--k", 1, "--chains",
@@ -189,14 +184,14 @@ def test_hidden_tokens_that_are_not_in_the_data_do_not_count(model_server: Local
 
 
 @pytest.mark.django_db
-def test_an_export_without_scores_says_what_to_do_first(tmp_path: Path) -> None:
+def test_an_export_without_scores_says_what_to_do_first(tmp_path):
     make_collection("books")
     refused = call("export", "books", "--format", "erank-sft", "--out", tmp_path / "set")
     assert refused.code == 2 and "synthesize_scores books" in refused.err
 
 
 @pytest.mark.django_db
-def test_what_a_query_excludes_is_none_of_its_negatives() -> None:
+def test_what_a_query_excludes_is_none_of_its_negatives():
     books = make_collection("books")
     query = make_query(books, "mapping", external_id="q1")
     for place in range(4):

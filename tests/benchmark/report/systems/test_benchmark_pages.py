@@ -39,18 +39,18 @@ def client_of(member: Membership) -> Client:
 
 
 @pytest.fixture
-def books() -> Collection:
+def books():
     """Without runs."""
     return bare_scene()
 
 
 @pytest.fixture
-def charlie(books: Collection) -> Client:
+def charlie(books):
     return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
 @pytest.fixture
-def whole() -> Client:
+def whole():
     """An admin of a collection with everything: six runs, a filling, both reports."""
     return client_of(whole_scene()[1])
 
@@ -79,7 +79,7 @@ def table(client: Client, path: str) -> list[list[str]]:
     return list(csv.reader(StringIO(client.get(path).content.decode())))
 
 
-def test_pages_without_a_run_say_what_to_do_next_and_pages_write_nothing(charlie: Client, books: Collection) -> None:
+def test_pages_without_a_run_say_what_to_do_next_and_pages_write_nothing(charlie, books):
     for part in ("", "runs/", "hole-filling/", "report/", "qrels/"):
         page = text(charlie, HOME + part)
         assert "button primary" in page, part
@@ -102,7 +102,7 @@ def next_step(client: Client) -> str:
     return str(client.get(HOME).context["next"]["key"])
 
 
-def test_the_next_step_changes_with_what_was_done(charlie: Client, books: Collection) -> None:
+def test_the_next_step_changes_with_what_was_done(charlie, books):
     runs = scene.runs_of(books)
     assert charlie.get(HOME).context["board"] is None
     compute(charlie)
@@ -119,9 +119,7 @@ def test_the_next_step_changes_with_what_was_done(charlie: Client, books: Collec
     assert next_step(charlie) == "again"
 
 
-def test_the_leaderboard_is_computed_once_for_the_ready_runs_and_the_newest_qrels(
-    charlie: Client, books: Collection
-) -> None:
+def test_the_leaderboard_is_computed_once_for_the_ready_runs_and_the_newest_qrels(charlie, books):
     scene.runs_of(books)
     response = charlie.post(f"{HOME}compute/", **HTMX)
     assert 'id="board"' in response.content.decode() and "<html" not in response.content.decode()
@@ -137,9 +135,7 @@ def test_the_leaderboard_is_computed_once_for_the_ready_runs_and_the_newest_qrel
     assert len(charlie.get(HOME).context["board"]["rows"]) == 7
 
 
-def test_a_large_leaderboard_is_left_to_a_worker(
-    charlie: Client, books: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_leaderboard_is_left_to_a_worker(charlie, books, monkeypatch):
     monkeypatch.setattr("benchmark.report.leaderboard.AT_ONCE", 10)
     scene.runs_of(books)
     charlie.post(f"{HOME}compute/")
@@ -151,7 +147,7 @@ def test_a_large_leaderboard_is_left_to_a_worker(
     assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
 
 
-def test_labels_that_no_qrels_hold_are_the_next_step(charlie: Client, books: Collection) -> None:
+def test_labels_that_no_qrels_hold_are_the_next_step(charlie, books):
     scene.runs_of(books)
     compute(charlie)
     pair = books.pair_set.first()
@@ -162,7 +158,7 @@ def test_labels_that_no_qrels_hold_are_the_next_step(charlie: Client, books: Col
     assert next_step(charlie) == "report"
 
 
-def test_where_nothing_is_judged_no_table_of_zeros_is_shown() -> None:
+def test_where_nothing_is_judged_no_table_of_zeros_is_shown():
     stones = make_collection("stones")
     pair = make_pair(stones)
     scene.make_run(stones, "mine", {pair.query.external_id: [pair.document.external_id]})
@@ -172,7 +168,7 @@ def test_where_nothing_is_judged_no_table_of_zeros_is_shown() -> None:
     assert 'class="empty"' in page and "<table" not in page and "/hole-filling/" in page
 
 
-def test_a_collection_without_reference_grades_is_measured_on_its_labels() -> None:
+def test_a_collection_without_reference_grades_is_measured_on_its_labels():
     stones = make_collection("stones")
     pair = make_pair(stones)
     Label.objects.create(pair=pair, grade=1, origin="people")
@@ -184,13 +180,13 @@ def test_a_collection_without_reference_grades_is_measured_on_its_labels() -> No
 
 
 @pytest.fixture
-def measured(whole: Client) -> Client:
+def measured(whole):
     """With its leaderboard on the filled qrels."""
     whole.post(f"{HOME}compute/")
     return whole
 
 
-def test_the_leaderboard_has_measures_intervals_significance_unjudged_share_and_cost(measured: Client) -> None:
+def test_the_leaderboard_has_measures_intervals_significance_unjudged_share_and_cost(measured):
     board = measured.get(HOME).context["board"]
     rows = board["rows"]
     assert [row["place"] for row in rows] == sorted(row["place"] for row in rows)
@@ -209,7 +205,7 @@ def test_the_leaderboard_has_measures_intervals_significance_unjudged_share_and_
     assert "Holm" in text(measured, HOME)
 
 
-def test_the_leaderboard_is_sorted_by_any_column_either_way(measured: Client) -> None:
+def test_the_leaderboard_is_sorted_by_any_column_either_way(measured):
     for column in ("ndcg", "recall", "hit", "name", "unjudged", "seconds", "usd"):
         page = measured.get(f"{HOME}?sort={column}")
         names = [row["name"] for row in page.context["board"]["rows"]]
@@ -227,7 +223,7 @@ def test_the_leaderboard_is_sorted_by_any_column_either_way(measured: Client) ->
     assert rows[0][:2] == ["system", "Recall@10"] and len(rows) == 7
 
 
-def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
+def test_two_runs_are_compared_query_by_query(measured):
     one, other = (Run.objects.get(name=name) for name in ("dense-large", "bm25"))
     link = unescape(re.findall(r'href="(/c/books/benchmark/compare/[^"]+)"', text(measured, HOME))[0])
     assert 0 <= measured.get(link).context["comparison"]["difference"]["p_holm"] <= 1, "a click from the leaderboard"
@@ -259,7 +255,7 @@ def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
     assert len(table(measured, f"{address}&chart=differences&as=csv")) == 21
 
 
-def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(measured: Client) -> None:
+def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(measured):
     one, other = (Run.objects.get(name=name).pk for name in ("dense-large", "bm25"))
     found = measured.get(f"{HOME}compare/?run={one}&run={other}").context["comparison"]
     assert (found["first"]["run"], found["second"]["run"]) == (one, other)
@@ -270,7 +266,7 @@ def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(
     assert measured.get(f"{HOME}compare/?a={one}&b={other}&page={'9' * 5000}").status_code == 200
 
 
-def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_named_apart(whole: Client) -> None:
+def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_named_apart(whole):
     """The earlier version judges q0 and q1 alone; by the later one, the other 18 queries have relevant documents."""
     import_mine(whole)
     whole.post(f"{HOME}report/make/", {"one": "3", "other": "2"})
@@ -300,7 +296,7 @@ def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_
     assert page.count("query not judged before") == sum(not hole.was_judged for hole in holes) > 0
 
 
-def test_two_runs_come_in_by_upload(charlie: Client) -> None:
+def test_two_runs_come_in_by_upload(charlie):
     ranked = scene.rankings()
     files = [(f"{name}.run", scene.trec(ranked[name])) for name in ("bm25", "dense-small")]
     response = charlie.post(f"{HOME}runs/upload/", upload(*files))
@@ -315,7 +311,7 @@ def test_two_runs_come_in_by_upload(charlie: Client) -> None:
     assert [line.split()[2] for line in saved.splitlines()[:20]] == ranked["bm25"]["q0"]
 
 
-def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie: Client) -> None:
+def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie):
     line, words = "q0 Q0 d0-1 1 2.5 x\n", "Errors <it> raises."
     kept = charlie.post(f"{HOME}runs/upload/", upload(("a.run", "no run"), instruction=words))
     assert kept.status_code == 422 and "Errors &lt;it&gt; raises.</textarea>" in kept.content.decode()
@@ -328,7 +324,7 @@ def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie: Client) ->
     assert "Instruction</dt>" not in text(charlie, f"{HOME}runs/{Run.objects.get(name='c').pk}/")
 
 
-def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(charlie: Client) -> None:
+def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(charlie):
     wrong = "q0 Q0 d0-1 1 2.5 x\nq0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
     response = charlie.post(f"{HOME}runs/upload/", upload(("mine.run", wrong), name="mine-2", skip_unknown=""))
     page = response.content.decode()
@@ -339,7 +335,7 @@ def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(char
     assert not Run.objects.exists() and not AuditEntry.objects.filter(act="runs.imported").exists()
 
 
-def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie: Client) -> None:
+def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie):
     line = "q0 Q0 d0-1 1 2.5 x\n"
     page = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), name="mine"))
     assert page.status_code == 422 and refused_fields(page) == ["__all__"]
@@ -350,7 +346,7 @@ def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie:
     assert Run.objects.get().name == "bung-1"
 
 
-def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> None:
+def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie):
     form = text(charlie, f"{HOME}runs/make/?type=bm25")
     assert 'name="k1"' in form and 'name="judge"' not in form, "a form has what its kind needs"
     response = charlie.post(f"{HOME}runs/make/?type=bm25", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
@@ -371,7 +367,7 @@ def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> No
     assert refused.status_code == 422 and "has a run" in refused.text and 'value="1.3"' in refused.text
 
 
-def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
+def test_deleting_a_run_asks_first(charlie, books):
     run = scene.runs_of(books)[0]
     assert "Keep run" in text(charlie, f"{HOME}runs/{run.pk}/delete/")
     run.refresh_from_db()
@@ -382,7 +378,7 @@ def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
     assert f"runs/{run.pk}/" not in text(charlie, f"{HOME}runs/")
 
 
-def test_the_ranking_uncertainty_names_bounds_and_open_orders(whole: Client) -> None:
+def test_the_ranking_uncertainty_names_bounds_and_open_orders(whole):
     page = text(whole, f"{HOME}hole-filling/")
     assert 'id="send"' in page
     rows = table(whole, f"{HOME}hole-filling/?table=safety&as=csv")
@@ -393,7 +389,7 @@ def test_the_ranking_uncertainty_names_bounds_and_open_orders(whole: Client) -> 
     assert whole.get(f"{HOME}hole-filling/?table=nothing").status_code == 404
 
 
-def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: Collection) -> None:
+def test_pairs_that_could_settle_the_order_go_to_people(charlie, books):
     runs = scene.runs_of(books)
     before = original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
@@ -408,7 +404,7 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
     assert facts == {"Policy": "people judge every pair", "Pairs": "the 5 most informative pairs"}
 
 
-def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
+def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie, books):
     runs = scene.runs_of(books)
     form = {"runs": [run.name for run in runs], "depth": "10", "policy": "people", "qrels": ""}
     refused = charlie.post(f"{HOME}hole-filling/", {**form, "runs": [], "depth": "7"})
@@ -440,7 +436,7 @@ def three_families() -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Client, books: Collection) -> None:
+def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie, books):
     runs = scene.runs_of(books)
     three = three_families()
     form = {"runs": [run.name for run in runs], "depth": "10", "policy": "ensemble", "panel": "offline", "qrels": ""}
@@ -477,7 +473,7 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     )
 
 
-def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, books: Collection) -> None:
+def test_pairs_that_could_settle_the_order_are_filtered_too(charlie, books):
     runs, three, before = scene.runs_of(books), three_families(), original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
     form = {"first": "5", "policy": "single", "panel": "offline"}
@@ -504,7 +500,7 @@ def calls_of(page: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
+def test_the_report_shows_before_after_and_every_file(whole):
     report = Report.objects.latest("pk")
     address = f"{HOME}report/{report.number}/"
     page = text(whole, address)
@@ -528,7 +524,7 @@ def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
     assert "Results" in text(whole, f"{HOME}report/")
 
 
-def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: Client) -> None:
+def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole):
     one, two = Qrels.objects.order_by("number")
     runs = list(Run.objects.order_by("pk").values_list("name", flat=True))
     given = {"before": one.number, "after": two.number, "k": "5", "runs": runs[:3]}
@@ -545,7 +541,7 @@ def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: C
     assert 'value="500"' in deep.content.decode()
 
 
-def test_a_system_measured_with_one_version_has_values_with_intervals_and_no_change(measured: Client) -> None:
+def test_a_system_measured_with_one_version_has_values_with_intervals_and_no_change(measured):
     Report.objects.exclude(after=F("before")).update(state=JobState.CANCELLED)
     run = Run.objects.get(name="dense-large")
     address = f"{HOME}runs/{run.pk}/"
@@ -562,7 +558,7 @@ def test_a_system_measured_with_one_version_has_values_with_intervals_and_no_cha
     assert [float(one) for one in rows["nDCG@10"][:3]] == [value, low, high]
 
 
-def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
+def test_every_table_of_a_system_can_be_saved_whole(whole):
     run = Run.objects.get(name="dense-large")
     run.instruction = "Cite 100% & more."
     run.save()
@@ -597,13 +593,13 @@ def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
     assert whole.get(f"{address}?table=nothing").status_code == 404
 
 
-def test_a_system_that_no_report_knows_saves_what_it_took(charlie: Client, books: Collection) -> None:
+def test_a_system_that_no_report_knows_saves_what_it_took(charlie, books):
     run = scene.runs_of(books)[0]
     assert table(charlie, f"{HOME}runs/{run.pk}/?table=cost&as=csv")[0] == ["what", "value"]
     assert charlie.get(f"{HOME}runs/{run.pk}/?table=values").status_code == 404
 
 
-def test_what_the_systems_returned_for_a_query_can_be_saved(whole: Client) -> None:
+def test_what_the_systems_returned_for_a_query_can_be_saved(whole):
     queries, _documents = scene.by_id(Collection.objects.get(name="books"))
     address = f"{HOME}queries/{queries['q3'].pk}/"
     asked = "?k=20&run=bm25&run=dense-large"
@@ -619,7 +615,7 @@ def test_what_the_systems_returned_for_a_query_can_be_saved(whole: Client) -> No
     assert "dense-large: state" in whole.get(f"{address}{asked}&table=returned&as=tex").content.decode()
 
 
-def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -> None:
+def test_a_query_shows_what_each_system_returned_and_what_it_is(whole):
     collection = Collection.objects.get(name="books")
     queries, documents = scene.by_id(collection)
     response = whole.get(f"{HOME}queries/{queries['q3'].pk}/")
@@ -639,7 +635,7 @@ def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -
     assert "<html" not in alone and documents["d3-1"].text[:40] in alone
 
 
-def test_instructions_and_excluded_documents_stand_where_they_exist(charlie: Client, books: Collection) -> None:
+def test_instructions_and_excluded_documents_stand_where_they_exist(charlie, books):
     queries, _documents = scene.by_id(books)
     queries["q1"].metadata = {"excluded_ids": ["d1-7"]}
     queries["q1"].instruction = "Errors raised."
@@ -650,7 +646,7 @@ def test_instructions_and_excluded_documents_stand_where_they_exist(charlie: Cli
     assert "Task instruction" in text(charlie, f"{HOME}queries/{queries['q2'].pk}/")
 
 
-def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Client) -> None:
+def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole):
     collection = Collection.objects.get(name="books")
     for n in range(40):
         make_query(collection, f"More about slices, {n}?", external_id=f"more-{n}", answers=[])
@@ -667,7 +663,7 @@ def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Clien
     assert r"\toprule" in whole.get(f"{HOME}queries/?table=queries&as=tex").content.decode()
 
 
-def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None:
+def test_lists_of_runs_fillings_and_versions_can_be_saved(whole):
     runs = table(whole, f"{HOME}runs/?table=runs&as=csv")
     assert {row[0] for row in runs[1:]} == set(scene.SYSTEMS) and runs[1][-2] == "20"
     done = table(whole, f"{HOME}hole-filling/?table=fillings&as=csv")
@@ -681,7 +677,7 @@ def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None
         assert r"\toprule" in whole.get(f"{HOME}{part}&as=tex").content.decode(), part
 
 
-def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) -> None:
+def test_measure_both_measures_the_two_versions_that_are_shown(whole):
     assert import_mine(whole).status_code == 302 and Qrels.objects.latest("pk").counts["judged"] == 2
     refused = import_mine(whole, "q0 0 d0-1 1\nq1 0 nowhere 0\n", "kept words")
     assert refused.status_code == 422 and "/tmp/" not in refused.text
@@ -705,7 +701,7 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     assert whole.post(f"{HOME}report/make/", {"one": "3", "other": "9"}).status_code == 404
 
 
-def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> None:
+def test_versions_of_the_qrels_are_listed_compared_and_saved(whole):
     page = flat(text(whole, f"{HOME}qrels/"))
     assert "1, original" in page and "2, filled" in page
     changed = text(whole, f"{HOME}qrels/diff/?one=1&other=2")
@@ -719,7 +715,7 @@ def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> N
     assert len(lines) == two.counts["judged"]
 
 
-def test_a_suite_is_for_who_may_admin_every_member(whole: Client) -> None:
+def test_a_suite_is_for_who_may_admin_every_member(whole):
     stones = make_collection("stones")
     charlie = Membership.objects.get(collection__name="books", user__username="charlie")
     make_member(stones, "charlie", Role.ADMIN)
@@ -737,7 +733,7 @@ def test_a_suite_is_for_who_may_admin_every_member(whole: Client) -> None:
     assert not Suite.objects.exists()
 
 
-def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> None:
+def test_runs_and_reports_of_another_collection_are_not_found(whole):
     make_collection("stones")
     make_member(Collection.objects.get(name="stones"), "charlie", Role.ADMIN)
     run, report, filling = Run.objects.first(), Report.objects.latest("pk"), Filling.objects.get()
@@ -747,7 +743,7 @@ def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> 
         assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
 
 
-def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books: Collection) -> None:
+def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie, books):
     form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
     text(charlie, f"{HOME}runs/make/?type=rewrite")
     page = charlie.post(f"{HOME}runs/make/?type=rewrite", form).content.decode()
@@ -757,7 +753,7 @@ def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books
     assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
 
 
-def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
+def test_p_mrr_of_two_runs_stands_on_the_report(whole):
     one, two = Run.objects.filter(name__in=["bm25", "dense-large"]).order_by("name")
     report = Report.objects.latest("pk")
     address = f"{HOME}report/{report.number}/?original={one.pk}&changed={two.pk}"
@@ -773,7 +769,7 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     assert "p-MRR is <strong>" in response.text and (following["queries"], following["documents"]) == (20, 80)
 
 
-def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(measured: Client, statements: list[str]) -> None:
+def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(measured, statements):
     report, filling, run = Report.objects.latest("pk"), Filling.objects.get(), Run.objects.get(name="dense-large")
     queries, documents = scene.by_id(run.collection)
     query, other = f"queries/{queries['q3'].pk}/", Run.objects.get(name="bm25")

@@ -1,8 +1,6 @@
 """The benchmark in a real Chromium: axe, light, dark, a phone; and from the upload of two runs to a filled report."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +16,6 @@ from tests.rankings import make_next_report
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 HOME = "/c/books/benchmark/"
@@ -57,9 +54,7 @@ def open_all(page: "Page") -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_no_page_of_the_benchmark_has_a_violation(
-    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
-) -> None:
+def test_no_page_of_the_benchmark_has_a_violation(instance, new_page, violations, look):
     collection, charlie = scene.whole_scene()
     scene.make_run(collection, "late", scene.rankings(1)["reranked"])
     page = new_page(user=charlie.user, **LOOKS[look])
@@ -76,9 +71,7 @@ def test_no_page_of_the_benchmark_has_a_violation(
 
 
 @pytest.mark.slow
-def test_from_the_upload_of_two_runs_to_a_filled_report(
-    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", tmp_path: Path
-) -> None:
+def test_from_the_upload_of_two_runs_to_a_filled_report(instance, new_page, violations, tmp_path):
     """Upload, look how safe the order is, fill through people, read what that did, take it away."""
     collection = scene.collection_of_books()
     charlie = make_member(collection, "charlie", Role.ADMIN)
@@ -138,9 +131,7 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     assert violations(page) == []
 
 
-def test_the_fields_of_a_run_change_with_its_type_and_keep_what_was_typed(
-    instance: dict[str, str], new_page: "NewPage"
-) -> None:
+def test_the_fields_of_a_run_change_with_its_type_and_keep_what_was_typed(instance, new_page):
     collection = scene.collection_of_books()
     scene.runs_of(collection)
     page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user)
