@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from django.utils import timezone
 
@@ -16,17 +15,17 @@ from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.options import FillingOptions
 from benchmark.hole_filling.selectors import filling_page
 from benchmark.hole_filling.services import advance_due, informative_pairs, prepare_filling
-from benchmark.measures.pooling import pool_rankings
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import comparing, reading, versions
-from corpus.collections.removal import delete_collection
 from corpus.collections.task_order import reprioritise_tasks
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Document, Item, Label, Query
+from judges.campaigns.configurations import build_configuration
+from judges.campaigns.lifecycle import pairs_to_judge, start_campaign
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
 from tests import benchmark_scene as scene
 from tests.benchmark_scene import start_filling
-from tests.factories import make_document, make_item, make_member, make_pair, make_query
+from tests.factories import client_of, make_document, make_item, make_member, make_pair, make_query
 from tests.rankings import make_run, make_texts
 
 pytestmark = pytest.mark.django_db
@@ -58,16 +57,6 @@ def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
     return scene.judge_all(member, TRUTH, most)
 
 
-def test_the_pool_is_the_union_of_the_best_without_what_is_judged():
-    first = {1: {7: np.array([1, 2, 3]), 8: np.array([4])}, 2: {7: np.array([3, 5, 6])}}
-    found = pool_rankings(first, 2, {7: (np.array([2, 9]), np.array([1, 0], np.int16))})
-    assert list(zip(found.queries.tolist(), found.documents.tolist(), found.is_judged.tolist(), strict=True)) == [
-        (7, 1, False), (7, 2, True), (7, 3, False), (7, 5, False), (8, 4, False),
-    ]  # fmt: skip
-    assert [part.tolist() for part in found.candidates] == [[7, 7, 7, 8], [1, 3, 5, 4]]
-    assert len(pool_rankings({}, 10, {})) == 0
-
-
 def test_people_fill_the_holes_of_the_pool(books, runs, alice):
     """The pool to depth 3: q1 a b c d, q2 a b c d; a and b of q1 and b of q2 are judged, five are not."""
     before = versions.original_version(books)
@@ -95,17 +84,15 @@ def test_people_fill_the_holes_of_the_pool(books, runs, alice):
     assert reading.load_named(before) == KNOWN, "the version before is as it was"
 
 
-def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(books, runs, alice, client):
+def test_the_judging_page_says_why_a_hole_came_and_takes_the_answer(books, runs, alice):
     start_filling(collection=books, runs=runs, depth=3, policy="people")
-    client.force_login(alice.user)
+    client = client_of(alice)
     page = client.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
     assert "A system retrieved it for this query, and it has no judgment yet." in page
     sent = {name: re.search(rf'name="{name}" value="([^"]*)"', page)[1] for name in ("item", "token")}
     assert client.post("/c/books/judge/submit/", {**sent, "grade": "1"}).status_code in (200, 303)
-    judged_item = Item.objects.get(state="settled")
-    assert (judged_item.reason, Label.objects.get().origin, Label.objects.get().pair) == (
-        "hole", "people", judged_item.pair,
-    )  # fmt: skip
+    item, label = Item.objects.get(state="settled"), Label.objects.get()
+    assert (item.reason, label.origin, label.pair) == ("hole", "people", item.pair)
 
 
 def test_the_same_start_twice_asks_nobody_twice(books, runs, alice):
@@ -153,9 +140,7 @@ def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(books, runs, al
 
 
 def test_a_pair_that_waits_for_people_already_is_not_asked_about_twice(books, runs):
-    pair = make_pair(
-        books, books.query_set.get(external_id="q1"), books.document_set.get(external_id="c")
-    )  # fmt: skip
+    pair = make_pair(books, books.query_set.get(external_id="q1"), books.document_set.get(external_id="c"))
     make_item(pair, "disagreement")
     make_item(pair, "check", state="standing")
     start_filling(collection=books, runs=runs, depth=3, policy="people")
@@ -183,16 +168,14 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(books, runs
     assert (begun.state, campaign.scope) == ("judging", f"filling {begun.pk}")
     assert sorted(Work.objects.values_list("pair", flat=True)) == sorted(begun.pairs), "exactly these pairs"
     assert compute_funnel(begun).pending == 5
-    judged(
-        begun,
-        {
-            ("q1", "c"): LABELLED,
-            ("q1", "d"): {"state": "labelled", "label": 0, "agreed_in_round": 2},
-            ("q2", "a"): {"state": "failed", "reason": "error"},
-            ("q2", "c"): {"state": "escalated", "reason": "conflict", "agreed_in_round": 2},
-            ("q2", "d"): {"state": "escalated", "reason": "disagreement"},
-        },
-    )
+    outcomes = {
+        ("q1", "c"): LABELLED,
+        ("q1", "d"): {"state": "labelled", "label": 0, "agreed_in_round": 2},
+        ("q2", "a"): {"state": "failed", "reason": "error"},
+        ("q2", "c"): {"state": "escalated", "reason": "conflict", "agreed_in_round": 2},
+        ("q2", "d"): {"state": "escalated", "reason": "disagreement"},
+    }
+    judged(begun, outcomes)
     Campaign.objects.update(state="finished")
     assert stages.advance_filling(begun).state == "people"
     funnel = compute_funnel(begun)
@@ -209,25 +192,15 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(books, runs
 
 
 def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books, runs, monkeypatch):
-    from judges.campaigns.configurations import build_configuration
-    from judges.campaigns.lifecycle import start_campaign
-
     documents = {one.external_id: one.pk for one in Document.objects.all()}
     queries = {one.external_id: one.pk for one in Query.objects.all()}
-    wanted = [(queries[query], documents[name]) for query, name in (("q2", "d"), ("q1", "c"), ("q2", "a"), ("q1", "d"))]
-    monkeypatch.setattr(services, "informative_pairs", lambda *about: wanted)
+    order = [(queries[query], documents[name]) for query, name in (("q2", "d"), ("q1", "c"), ("q2", "a"), ("q1", "d"))]
+    monkeypatch.setattr(services, "informative_pairs", lambda *about: order)
     begun = start_filling(collection=books, runs=runs, depth=3, policy="single", panel="offline", first=4)
     assert begun.pairs != sorted(begun.pairs), "the ids of the pairs have another order"
-    work = Work.objects.order_by("pk").values_list("pair__query_id", "pair__document_id")
-    assert list(work) == wanted
-    more = [*begun.pairs, begun.pairs[0]]
-    start_campaign(
-        collection=books,
-        configuration=build_configuration(panel="offline", policy="ensemble"),
-        pairs=more,
-        scope="s",
-        limit=2,
-    )
+    assert list(Work.objects.order_by("pk").values_list("pair__query_id", "pair__document_id")) == order
+    again = {"configuration": build_configuration(panel="offline", policy="ensemble"), "scope": "s", "limit": 2}
+    start_campaign(collection=books, pairs=[*begun.pairs, begun.pairs[0]], **again)
     late = Work.objects.filter(campaign__scope="s").order_by("pk").values_list("pair", flat=True)
     assert list(late) == begun.pairs[:2], "a limit keeps the first"
 
@@ -248,8 +221,6 @@ def test_more_runs_ask_only_about_what_is_new(books, runs):
 
 
 def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books, runs):
-    from judges.campaigns.configurations import build_configuration
-    from judges.campaigns.lifecycle import pairs_to_judge, start_campaign
 
     make_pair(books, make_query(books, external_id="q3"), make_document(books, external_id="f"))
     wanted = build_configuration(panel="offline")
@@ -303,58 +274,43 @@ def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(books, runs,
     assert waiting.state == "cancelled" and "no run one" in waiting.error
 
 
-def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_other(books, runs, monkeypatch):
-    monkeypatch.setattr(services, "AT_ONCE", 0)
+@pytest.mark.parametrize(("step", "ends"), [("pairs_of", "people"), ("advance_filling", "filled")])
+def test_what_breaks_is_said_tried_again_and_holds_up_no_other(books, runs, alice, monkeypatch, step, ends):
+    """While the first one is prepared, and while it is looked at: the other goes on."""
+    monkeypatch.setattr(services, "AT_ONCE", 0 if step == "pairs_of" else 1000)
     options = {"collection": books, "runs": runs, "policy": "people"}
     broken, sound = start_filling(**options, depth=2), start_filling(**options, depth=3)
-    known = services.pairs_of
+    judge_all(alice)
+    works = getattr(services, step)
 
-    def breaks_once(*given: Any) -> list[int]:
-        monkeypatch.setattr(services, "pairs_of", known)
+    def breaks_once(*given: Any) -> Any:
+        monkeypatch.setattr(services, step, works)
         raise OSError("no room")
 
-    monkeypatch.setattr(services, "pairs_of", breaks_once)
+    monkeypatch.setattr(services, step, breaks_once)
     with pytest.raises(ExceptionGroup) as group:
         advance_due()
     assert [str(error) for error in group.value.exceptions] == ["no room"]
     broken.refresh_from_db()
     sound.refresh_from_db()
-    assert (broken.state, sound.state) == ("preparing", "people") and broken.error.endswith("no room")
+    assert (broken.state != ends, sound.state) == (True, ends)
+    assert broken.error.endswith("no room") or step != "pairs_of"
+    Filling.objects.update(looked_at=None)
     advance_due()
     broken.refresh_from_db()
-    assert (broken.state, broken.error) == ("people", "")
+    assert (broken.state, broken.error) == (ends, "")
 
 
-def test_a_pool_of_texts_that_are_not_current_any_more_is_refused(books, runs):
+def test_what_leaves_nothing_to_send_is_refused_by_its_option(books, runs):
+    """The order of one run is settled; texts that are not current any more are in no pool."""
+    options = {"collection": books, "depth": 3, "policy": "people"}
+    with pytest.raises(BadOption) as refused:
+        start_filling(runs=runs[:1], first=5, **options)
+    assert refused.value.problems[0][0] == "first"
     Document.objects.filter(collection=books).update(is_current=False)
     with pytest.raises(BadOption, match="one, two") as refused:
-        start_filling(collection=books, runs=runs, depth=3, policy="people")
-    assert refused.value.problems[0][0] == "runs"
-    assert not Filling.objects.exists()
-
-
-def test_a_filling_that_cannot_go_on_holds_up_no_other(books, runs, alice, monkeypatch):
-    first, other = (start_filling(collection=books, runs=runs, depth=depth, policy="people") for depth in (2, 3))
-    judge_all(alice)
-
-    def advance(filling: Filling) -> Filling:
-        if filling.pk == first.pk:
-            raise RuntimeError("broken")
-        return stages.advance_filling(filling)
-
-    monkeypatch.setattr(services, "advance_filling", advance)
-    with pytest.raises(ExceptionGroup) as group:
-        advance_due()
-    assert [str(error) for error in group.value.exceptions] == ["broken"]
-    other.refresh_from_db()
-    assert other.state == "filled"
-
-
-def test_a_filling_goes_with_its_collection(books, runs):
-    start_filling(collection=books, runs=runs, depth=3, panel="offline")
-    start_filling(collection=books, runs=runs, depth=2, policy="people")
-    delete_collection(books)
-    assert not Filling.objects.exists() and not Qrels.objects.exists() and not Run.objects.exists()
+        start_filling(runs=runs, **options)
+    assert refused.value.problems[0][0] == "runs" and not Filling.objects.exists()
 
 
 def test_pairs_that_the_filter_dropped_are_counted_apart(books, runs):
@@ -397,10 +353,3 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
     assert lent[:3] == [(queries[query], documents[document]) for query, document in wanted[:3]]
     assert lent[3] == ("later", "later")
     assert stages.advance_filling(sent).after.counts["judged"] == 6
-
-
-def test_an_order_that_is_settled_sends_nothing(books, runs):
-    with pytest.raises(BadOption) as refused:
-        start_filling(collection=books, runs=runs[:1], depth=3, first=5, policy="people")
-    assert refused.value.problems[0][0] == "first"
-    assert not Filling.objects.exists()

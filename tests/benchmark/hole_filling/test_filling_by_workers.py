@@ -19,7 +19,7 @@ from jobs import workers
 from judges.models import Campaign
 from tests import benchmark_scene as scene
 from tests.benchmark_scene import start_filling
-from tests.factories import make_member
+from tests.factories import client_of, make_member
 from tests.kept_scene import built_once
 
 pytestmark = pytest.mark.django_db
@@ -40,9 +40,7 @@ def runs(books):
 
 @pytest.fixture
 def charlie(books):
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    return client
+    return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
 @pytest.fixture
@@ -82,13 +80,19 @@ def test_who_asks_to_finish_once_more_ends_nothing(charlie, begun, monkeypatch, 
     for _ in range(2):
         assert charlie.post(f"{HOME}hole-filling/{begun.number}/finish/").status_code == 302
     assert AuditEntry.objects.filter(act="filling.ended").count() == 1
+    cancelled = start_filling(collection=begun.collection, runs=list(begun.runs.all()), depth=4, policy="people")
+    cancel_filling(cancelled)
+    with pytest.raises(BadInput, match="cancelled"):
+        ask_to_finish(cancelled)
 
 
-def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(begun, monkeypatch):
+def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(begun, books, runs, monkeypatch):
     def dies(*_: object, **__: object) -> None:
         raise SystemExit
 
     ask_to_finish(begun)
+    again = start_filling(collection=books, runs=runs, depth=5, policy="people")
+    assert (again, again.state) == (begun, "finishing"), "the same again waits for it"
     with monkeypatch.context() as broken:
         broken.setattr(stages, "timezone", type("Clock", (), {"now": staticmethod(dies)}))
         with pytest.raises(SystemExit):
@@ -122,18 +126,6 @@ def test_what_cannot_be_finished_goes_on_and_says_why(charlie, begun, monkeypatc
     assert finish_requested(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, begun.error) == ("filled", "")
-
-
-def test_what_is_cancelled_is_not_finished(begun):
-    cancel_filling(begun)
-    with pytest.raises(BadInput, match="cancelled"):
-        ask_to_finish(begun)
-
-
-def test_the_same_again_waits_for_what_is_being_finished(begun, books, runs):
-    ask_to_finish(begun)
-    again = start_filling(collection=books, runs=runs, depth=5, policy="people")
-    assert (again, again.state) == (begun, "finishing")
 
 
 def test_pages_say_when_nobody_works_at_what_they_wait_for(charlie, books, runs, monkeypatch):

@@ -1,16 +1,14 @@
 """`holes`: from files to the filled version, with the offline judges and with people; what it prints, and refuses."""
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 
 from benchmark.hole_filling import funnel
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import reading
-from corpus.models import Item, Label
+from corpus.models import Item, Label, Pair
 from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.panels.offline_panel import ensure_offline
+from tests.called import call
 from tests.conftest import Finished
 from tests.factories import make_document
 from tests.rankings import make_run, make_texts
@@ -34,12 +32,7 @@ def files(tmp_path):
 
 
 def holes(*args: object) -> Finished:
-    out, err, code = StringIO(), StringIO(), 0
-    try:
-        call_command("holes", *map(str, args), stdout=out, stderr=err)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    return Finished(code, out.getvalue(), err.getvalue())
+    return call("holes", *args)
 
 
 def test_how_to_debate_is_said_as_in_judge_and_belongs_to_the_filling(books, files):
@@ -95,29 +88,21 @@ def test_the_first_pairs_are_named_without_asking_anybody(books, files):
 
 
 def test_people_fill_and_the_same_command_writes_the_version(books, files, tmp_path):
-    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--people"]
-    begun = holes(*command, "--json")
-    assert begun.code == 0 and begun.json["filling"]["people_open"] == 3
-    assert "3 pairs" in begun.err
-    assert Item.objects.filter(reason="hole", state="open").count() == 3
-    for item in Item.objects.select_related("pair__document"):
-        Label.objects.create(pair=item.pair, grade=int(item.pair.document.external_id == "c"), origin="people")
-    done = holes(*command, "--out", tmp_path / "filled.txt", "--json").json["filling"]
-    assert (done["state"], done["settled"], done["relevant"], done["after"]) == ("filled", 3, 1, 2)
+    """First the two most informative pairs, of which one is judged; then all."""
+    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--people", "--json"]
+    sent = holes(*command, "--first", 2).json["filling"]
+    assert sent["candidates"] == sent["people_open"] == Item.objects.filter(reason="hole", state="open").count() == 2
+    Label.objects.create(pair=Item.objects.order_by("priority")[0].pair, grade=1, origin="people")
+    early = holes(*command, "--first", 2, "--with-what-there-is").json["filling"]
+    assert (early["settled"], early["after"]) == (1, 2)
+    begun = holes(*command)
+    assert begun.code == 0 and begun.json["filling"]["people_open"] == 2 and "2 pairs wait for people" in begun.err
+    for pair in Pair.objects.filter(items__reason="hole", labels=None):
+        Label.objects.create(pair=pair, grade=0, origin="people")
+    done = holes(*command, "--out", tmp_path / "filled.txt").json["filling"]
+    assert (done["state"], done["settled"], done["relevant"], done["after"]) == ("filled", 3, 1, 3)
     assert (tmp_path / "filled.txt").read_text() == "q1 0 a 1\nq1 0 b 0\nq1 0 c 1\nq1 0 d 0\n"
-    assert holes(*command, "--json").json["filling"] == done
-
-
-def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books, files):
-    sent = holes("books", "--runs", *files, "--depth", 3, "--fill", "--people", "--first", 2, "--json").json["filling"]
-    assert (sent["candidates"], sent["people_open"]) == (2, 2)
-    first = Item.objects.order_by("priority").first()
-    assert first is not None
-    Label.objects.create(pair=first.pair, grade=1, origin="people")
-    done = holes(
-        "books", "--runs", *files, "--depth", 3, "--fill", "--people", "--first", 2, "--with-what-there-is", "--json"
-    )
-    assert (done.json["filling"]["settled"], done.json["filling"]["after"]) == (1, 2)
+    assert holes(*command).json["filling"] == done
 
 
 @pytest.mark.parametrize(
@@ -167,19 +152,15 @@ def test_with_everything_judged_there_is_nothing_to_fill(books):
     assert not Filling.objects.exists()
 
 
-@pytest.mark.parametrize("first", [(), ("--first", 2)])
-def test_failed_pairs_are_judged_again_when_that_is_asked_for(books, files, first):
-    command, pairs = (
-        ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline", *first],
-        2 if first else 3,
-    )
+@pytest.mark.parametrize(("first", "pairs"), [((), 3), (("--first", 2), 2)])
+def test_failed_pairs_are_judged_again_when_that_is_asked_for(books, files, first, pairs):
+    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline", *first, "--json"]
     assert holes(*command).code == 0
     Work.objects.update(state="failed", reason="error", error="away")
     Campaign.objects.update(state="finished")
-    told = holes(*command, "--json").json["filling"]
-    assert (told["failed"], told["pending"]) == (pairs, 0), "failed ones are left alone"
-    told = holes(*command, "--retry-failed", "--json").json["filling"]
-    assert (told["failed"], told["pending"]) == (0, pairs)
+    for more, failed in ((), pairs), (("--retry-failed",), 0):
+        told = holes(*command, *more).json["filling"]
+        assert (told["failed"], told["pending"]) == (failed, pairs - failed), "failed ones are left alone unless asked"
     assert (Campaign.objects.get().state, Filling.objects.count()) == ("running", 1)
     assert set(Work.objects.values_list("state", "attempt_base", "error")) == {("pending", 4, "")}
 

@@ -25,6 +25,7 @@ from tests.rankings import make_run, start_run, work_on
 
 CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"
 SHARE = 0.3
+OFFICIAL = {"corpus": CRANFIELD / "cran.all.1400.xml", "queries": CRANFIELD / "cran.qry.xml"}
 Grades = dict[str, dict[str, int]]
 
 
@@ -41,10 +42,10 @@ def relevant(grades: Grades) -> set[tuple[str, str]]:
     return {(query, document) for query, found in grades.items() for document, grade in found.items() if grade > 0}
 
 
-def write(path: Path, grades: Grades) -> Path:
-    lines = [f"{query} 0 {document} {n}\n" for query, found in grades.items() for document, n in found.items()]
-    path.write_text("".join(lines))
-    return path
+def write(path: Path, grades: Grades) -> str:
+    rows = ((query, document, n) for query, found in grades.items() for document, n in found.items())
+    path.write_text("".join(f"{query} 0 {document} {n}\n" for query, document, n in rows))
+    return str(path)
 
 
 def made(collection: Collection) -> list[Run]:
@@ -105,8 +106,8 @@ def test_what_is_hidden_of_a_small_collection_comes_back(tmp_path):
         near = [name for name, text in texts.items() if set(text) & set(words)]
         full[f"q{n}"] = {"d0": 0} | {str(name): 1 for name in random.choice(near, 2, replace=False)}
     kept, hidden = hide(full, SHARE, seed=4)
-    arguments = ["--assessor", "qrels", "--kind", "reference"]
-    call_command("import_judgments", "small", *arguments, str(write(tmp_path / "kept.txt", kept)))
+    arguments = [write(tmp_path / "kept.txt", kept), "--assessor", "qrels", "--kind", "reference"]
+    call_command("import_judgments", "small", *arguments)
     simulate(collection, full, hidden)
 
 
@@ -117,9 +118,8 @@ def test_what_is_hidden_of_cranfield_comes_back(tmp_path):
     full = read_qrels(CRANFIELD / "cranqrel.trec.txt")
     kept, hidden = hide(full, SHARE, seed=6)
     assert len(relevant(hidden)) == round(SHARE * len(relevant(full))) == 484
-    files = {"corpus": CRANFIELD / "cran.all.1400.xml", "queries": CRANFIELD / "cran.qry.xml"}
+    files = {**OFFICIAL, "qrels": write(tmp_path / "kept.txt", kept)}
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
-    reference = ["--qrels", str(write(tmp_path / "kept.txt", kept))]
-    call_command("import_collection", "cranfield", *options, *reference, "--query-ids", "position", "--empty", "keep")
+    call_command("import_collection", "cranfield", *options, "--query-ids", "position", "--empty", "keep")
     Collection.objects.update(min_judgment_ms=0)  # programs judge here
     simulate(Collection.objects.get(name="cranfield"), full, hidden)

@@ -43,12 +43,9 @@ def test_a_negative_is_a_copy_where_it_shares_four_fifths_of_its_pairs_of_words_
     assert find_near_copies(["one text", positive], ["other", positive]) == {1}
 
 
-def test_without_a_share_nothing_is_measured_on_synthetic_queries():
-    assert list(split_bundles([bundle(n) for n in range(10)], 0.0, 0)) == ["train"]
-
-
 def test_no_bundle_and_nothing_like_it_stands_on_both_sides():
     bundles = [bundle(number) for number in range(40)]
+    assert list(split_bundles(bundles, 0.0, 0)) == ["train"], "without a share nothing is measured on them"
     bundles += [bundle(40, seed="q1"), bundle(41, query=bundles[2]["query"] + " too")]
     bundles += [bundle(42, text=bundles[3]["negatives"][0]["text"]), bundle(43, seed="q40")]
     together = [(1, 40), (2, 41), (3, 42)]

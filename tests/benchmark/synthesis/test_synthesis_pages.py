@@ -13,7 +13,7 @@ from benchmark.synthesis.queries import PRESENT
 from corpus.models import Query
 from jobs import leases
 from tests.factories import make_collection, make_document, make_member, make_query
-from tests.reading import hidden_fields
+from tests.reading import hidden_fields, page_text
 from training.jobs.pages import training_sets
 
 HOME = "/c/steel/benchmark/synthesis/"
@@ -32,9 +32,10 @@ def steel(settings, tmp_path, client):
 
 @pytest.mark.django_db(transaction=True)
 def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
+    assert client.get(f"{HOME}?type=poems").status_code == client.post(HOME, {"type": "poems"}).status_code == 404
     assert list(client.get(HOME).context["jobs"]) == []
     asked = client.post(HOME, {"judge": "offline-rewriter", "limit": "3"})
-    assert "these calls are free" in asked.content.decode() and not Synthesis.objects.exists()
+    assert "these calls are free" in asked.text and not Synthesis.objects.exists()
     started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     synthesis = Synthesis.objects.get()
     here = f"{HOME}{synthesis.number}/"
@@ -43,12 +44,12 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
 
     SYNTHESES.perform(leases.claim(Synthesis))
     news = client.get(here, headers={"HX-Request": "true"})
-    assert news.status_code == 286 and "3 bundles from 3 seeds" in news.content.decode()
-    bundle = client.get(f"{here}0/").content.decode()
+    assert news.status_code == 286 and "3 bundles from 3 seeds" in news.text
+    bundle = client.get(f"{here}0/").text
     assert "Must not provide" in bundle and "synthetic" in bundle and "without a model" in bundle
-    table = json.loads(client.get(f"{here}?table=bundles&as=json").content)
-    assert [row[0] for row in table["rows"]] == sorted(row[0] for row in table["rows"]) and len(table["rows"]) == 3
-    rows = client.get(f"{here}bundles.jsonl").content.decode().splitlines()
+    names = [row[0] for row in client.get(f"{here}?table=bundles&as=json").json()["rows"]]
+    assert names == sorted(names) and len(names) == 3
+    rows = client.get(f"{here}bundles.jsonl").text.splitlines()
     assert len(rows) == 3 and all(json.loads(row)["synthetic"] for row in rows)
     ((folder, label),) = training_sets(steel)
     assert folder == str(synthesis.folder) and "synthetic" in label
@@ -79,37 +80,33 @@ def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
 
 @pytest.mark.django_db(transaction=True)
 def test_queries_of_documents_are_written_from_the_page_into_the_collection(steel, client):
-    form = client.get(f"{HOME}?type=ask").content.decode()
+    form = client.get(f"{HOME}?type=ask").text
     assert 'name="limit"' in form and 'name="dev"' not in form
     asked = client.post(HOME, {"type": "ask", "judge": "offline-rewriter", "limit": "3", "pairs": "2"})
-    assert "analytical" not in asked.content.decode()
-    started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
+    assert "analytical" not in asked.text
+    client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     synthesis = Synthesis.objects.get()
     here = f"{HOME}{synthesis.number}/"
-    assert (started["Location"], synthesis.kind, synthesis.total) == (here, "ask", 3)
-    assert "Queries written: 0 of 3." in " ".join(client.get(here).content.decode().split())
+    assert (synthesis.kind, synthesis.total) == ("ask", 3) and "Queries written: 0 of 3." in page_text(client, here)
 
     SYNTHESES.perform(leases.claim(Synthesis))
-    news = client.get(here, headers={"HX-Request": "true"})
-    told = describe_synthesis(Synthesis.objects.get())
-    text = " ".join(news.content.decode().split())
-    assert news.status_code == 286 and "Queries written: 3 of 3." in text
-    assert f"{told['pairs']} pairs" in text and "/import/" not in text
-    made = Query.objects.filter(collection=steel, metadata__has_key="asked_of")
-    assert made.count() == 3 and all(one.text in text for one in made)
-    table = json.loads(client.get(f"{here}?table=queries&as=json").content)
-    assert sorted(row[1] for row in table["rows"]) == sorted(one.text for one in made)
-    rows = client.get(f"{here}bundles.jsonl").content.decode().splitlines()
-    assert len(rows) == 3 and all(json.loads(row)["synthetic"] for row in rows)
+    page = page_text(client, here)
+    assert "Queries written: 3 of 3." in page and "/import/" not in page
+    assert f"{describe_synthesis(Synthesis.objects.get())['pairs']} pairs" in page
+    texts = [query.text for query in Query.objects.filter(collection=steel, metadata__has_key="asked_of")]
+    assert len(texts) == 3 and all(text in page for text in texts)
+    table = client.get(f"{here}?table=queries&as=json").json()
+    assert sorted(row[1] for row in table["rows"]) == sorted(texts)
+    assert len(client.get(f"{here}bundles.jsonl").text.splitlines()) == 3
     # It has neither bundles to look at nor anything left to add, and is no training set.
     assert client.get(f"{here}0/").status_code == 404 and client.post(f"{here}import/").status_code == 404
-    assert training_sets(steel) == [] and "Queries from documents" in client.get(HOME).content.decode()
+    assert training_sets(steel) == [] and "Queries from documents" in client.get(HOME).text
 
     # A second one leaves out the documents that have their query.
     client.post(HOME, {**hidden_fields(asked), "limit": "4", "confirm": "1"})
     second = leases.claim(Synthesis)
     SYNTHESES.perform(second)
-    page = " ".join(client.get(f"{HOME}{second.number}/").content.decode().split())
+    page = page_text(client, f"{HOME}{second.number}/")
     assert "Queries written: 1 of 4." in page and "3 seeds" in page and name_reason(PRESENT) in page
 
 
@@ -121,24 +118,15 @@ def test_training_queries_are_rewritten_from_the_page(steel, client, tmp_path):
     (folder / "train.jsonl").write_text("".join(json.dumps({"query_id": f"q{n}"}) + "\n" for n in range(3)))
     (folder / "dev.jsonl").write_text('{"query_id": "q3"}\n')
     (folder / "manifest.json").write_text(json.dumps({"format": "prism", "counts": {"rows": 9, "queries": 4}}))
-    form = client.get(f"{HOME}?type=keywords").content.decode()
-    assert 'value="7-prism"' in form
+    assert 'value="7-prism"' in client.get(f"{HOME}?type=keywords").text
     given = {"type": "keywords", "judge": "offline-rewriter", "data": "7-prism", "share": "0.01", "pairs": "2"}
     refused = client.post(HOME, given)
-    assert refused.status_code == 422 and "for this share" in refused.text
-    assert str(tmp_path) not in refused.content.decode()
+    assert refused.status_code == 422 and "for this share" in refused.text and str(tmp_path) not in refused.text
     assert client.post(HOME, {**given, "data": "../7-prism"}).status_code == 422
     asked = client.post(HOME, {**given, "share": "1"})
     client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     SYNTHESES.perform(leases.claim(Synthesis))
-    synthesis = Synthesis.objects.get()
-    page = client.get(f"{HOME}{synthesis.number}/").content.decode()
+    page = client.get(f"{HOME}{Synthesis.objects.get().number}/").text
     assert "Queries written: 3 of 3." in page and "7-prism" in page and str(tmp_path) not in page
-    made = Query.objects.filter(collection=steel, metadata__has_key="rewritten_from")
-    assert {one.metadata["rewritten_from"] for one in made} == {"q0", "q1", "q2"}
-
-
-@pytest.mark.django_db
-def test_an_unknown_kind_is_not_found(steel, client):
-    assert client.get(f"{HOME}?type=poems").status_code == 404
-    assert client.post(HOME, {"type": "poems"}).status_code == 404
+    forms = Query.objects.filter(collection=steel, metadata__has_key="rewritten_from")
+    assert {query.metadata["rewritten_from"] for query in forms} == {"q0", "q1", "q2"}

@@ -98,7 +98,6 @@ def test_three_examples_of_personas_are_shown_and_none_of_them_is_taken(steel, m
 FOUR = {"aspects": [{"aspect": f"part {n}", "rationale": "It carries a part."} for n in range(4)]}
 TWICE = {"blueprints": [POSITIVES[0], POSITIVES[1] | {"title": "Stress, in a COOLING slab!"}]}
 LONG = {"blueprints": [POSITIVES[0], POSITIVES[1] | {"summary": "One. Two is here. Three is here. Four is here."}]}
-SHORT = {"blueprints": [POSITIVES[0], POSITIVES[1] | {"summary": "One is here. Two is here."}]}
 LACKING = {"blueprints": [{key: NEGATIVES[0][key] for key in NEGATIVES[0] if key != "missing_aspect"}, NEGATIVES[1]]}
 FOREIGN = {"blueprints": [NEGATIVES[0] | {"title": "Brittle ranges of STEEL"}, NEGATIVES[1]]}
 
@@ -109,11 +108,9 @@ FOREIGN = {"blueprints": [NEGATIVES[0] | {"title": "Brittle ranges of STEEL"}, N
         ("decompose", FOUR, "aspects"),
         ("blueprint", TWICE, "two titles are the same"),
         ("blueprint", LONG, "4 sentences, not exactly 3"),
-        ("blueprint", SHORT, "2 sentences, not exactly 3"),
         ("blueprint", {"blueprints": POSITIVES[:1]}, "there are 1, not 2"),
         ("negatives", LACKING, 'it lacks "blueprints.0.missing_aspect"'),
         ("negatives", FOREIGN, "two titles are the same"),
-        ("persona", "no JSON at all", "it was not one JSON object"),
     ],
 )
 def test_a_bad_answer_is_repaired_once_and_then_the_bundle_is_dropped_with_its_reason(
@@ -122,10 +119,9 @@ def test_a_bad_answer_is_repaired_once_and_then_the_bundle_is_dropped_with_its_r
     synthesis = make(steel, model_server, **{step: bad})
     assert (synthesis.state, files.read_bundles(synthesis)) == ("ready", [])
     (row,) = files.dropped_rows(synthesis)
-    assert (row["step"], row["reason"]) == (step, "unparsed") and problem in row["problem"]
-    assert row["seed"] == {"query_id": "q1", "query": "why do slabs crack"} and row["synthetic"] is True
-    calls = RetrievalCall.objects.filter(campaign=synthesis.campaign, role=step)
-    assert calls.count() == 2
+    assert (row["step"], row["reason"], row["synthetic"]) == (step, "unparsed", True) and problem in row["problem"]
+    assert row["seed"] == {"query_id": "q1", "query": "why do slabs crack"}
+    assert RetrievalCall.objects.filter(campaign=synthesis.campaign, role=step).count() == 2
     manifest = json.loads((synthesis.folder / "manifest.json").read_text())
     assert manifest["counts"]["dropped"] == {f"{step}: unparsed": 1}
     assert (synthesis.folder / "dropped.jsonl").read_text() == files.lines_of([row])
@@ -144,21 +140,19 @@ def test_negatives_are_planned_from_titles_and_summaries_and_written_without_wha
     assert not any(text in negative for text in TEXTS)
 
 
-def test_a_negative_that_says_what_a_positive_says_is_dropped_and_counted(steel, model_server):
-    copied = TEXTS[1].replace("cracks along", "breaks along")
-    synthesis = make(steel, model_server, others={"passages": [OTHERS[0], copied]})
-    (bundle,) = files.read_bundles(synthesis)
-    assert [one["text"] for one in bundle["negatives"]] == OTHERS[:1] and len(bundle["positives"]) == 2
-    manifest = json.loads((synthesis.folder / "manifest.json").read_text())
-    assert (manifest["counts"]["dropped_negatives"], manifest["counts"]["dropped_bundles"]) == (1, 0)
+@pytest.mark.parametrize(
+    ("others", "kept"), [([OTHERS[0], TEXTS[1].replace("cracks along", "breaks along")], 1), (TEXTS, 0)]
+)
+def test_a_negative_that_says_what_a_positive_says_is_dropped_and_counted(steel, model_server, others, kept):
+    """Without any negative left the bundle is dropped."""
+    synthesis = make(steel, model_server, others={"passages": others})
+    bundles = files.read_bundles(synthesis)
+    assert [negative["text"] for bundle in bundles for negative in bundle["negatives"]] == OTHERS[:kept]
+    counts = json.loads((synthesis.folder / "manifest.json").read_text())["counts"]
+    assert (counts["dropped_negatives"], counts["dropped_bundles"]) == (kept, 1 - kept)
     (row,) = files.dropped_rows(synthesis)
-    assert (row["what"], row["reason"]) == ("negative", "near-duplicate")
-
-
-def test_without_any_negative_left_the_bundle_is_dropped(steel, model_server):
-    synthesis = make(steel, model_server, others={"passages": TEXTS})
-    (row,) = files.dropped_rows(synthesis)
-    assert (row["what"], row["step"], row["reason"]) == ("bundle", "compose", "near-duplicate")
+    what, step = ("negative", row["step"]) if kept else ("bundle", "compose")
+    assert (row["what"], row["step"], row["reason"]) == (what, step, "near-duplicate")
 
 
 def test_another_judge_writes_the_passages_alone(steel, model_server):
@@ -193,12 +187,16 @@ def test_a_budget_that_ends_keeps_what_is_whole_and_the_same_start_goes_on(steel
     assert len(files.read_bundles(again)) == 4
 
 
-def test_seeds_without_a_response_wait_and_are_retried(steel, model_server):
+def test_seeds_without_a_response_wait_and_are_retried(steel, model_server, monkeypatch):
     make_judge(model_server, "writer")
     model_server.script(writer={"fault": "500"})
     synthesis = work(start(steel))
     assert synthesis.state == "failed" and "1 of 1" in synthesis.error
     assert SyntheticBundle.objects.get().step == "", "it is not dropped"
+    again, sent = start(steel), len(model_server.requests())
+    with monkeypatch.context() as changed:
+        changed.setattr(lifecycle, "prompts_digest", lambda kind: "other")
+        assert "prompts have changed" in work(again).error and len(model_server.requests()) == sent
     model_server.script(writer=script())
     assert work(start(steel)).state == "ready" and len(files.read_bundles(synthesis)) == 1
 
@@ -235,14 +233,6 @@ def test_changed_prompts_make_another_synthesis_and_the_old_bundle_keeps_its_has
 def clear_prompts():
     templates.text.cache_clear()
     prompt_versions.cache_clear()
-
-
-def test_prompts_that_changed_meanwhile_are_refused_by_what_was_begun(steel, model_server, monkeypatch):
-    make_judge(model_server, "writer")
-    synthesis = start(steel)
-    monkeypatch.setattr(lifecycle, "prompts_digest", lambda kind: "other")
-    assert "prompts have changed" in work(synthesis).error
-    assert not model_server.requests()
 
 
 def test_an_estimate_is_near_what_it_costs(steel, model_server):

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.synthesis.scores import draw_by_query, draw_documents, labelled_documents
 from corpus.errors import BadInput
-from corpus.models import Assessor, Judgment, Label, Pair, Query
+from corpus.models import Assessor, Collection, Judgment, Label, Pair, Query
 from judges.domain.chains import parse_answer
 from judges.models import Attempt, JudgeVersion
 from judges.retrieval import synthesis
@@ -31,11 +31,25 @@ def test_twenty_documents_as_the_paper_draws_them():
     assert found != draw_documents(["gold"], ["given"], ["gold", *RANKED[:999]], seed="t")
 
 
-def test_a_short_run_gives_what_it_has():
+def test_a_short_run_gives_what_it_has_and_what_a_query_excludes_is_none_of_its_negatives(db):
     kinds = Counter(draw_documents(["gold"], [], RANKED[:40], seed="s").values())
     assert kinds == {"positive": 1, "hard": 10, "medium": 9}
     assert len(draw_documents(["gold"], [], [], seed="s")) == 1
     assert draw_documents(["a", "b", "c"], ["n"], RANKED, seed="s", number=2) == dict.fromkeys("abc", "positive")
+    books = make_collection("books")
+    add_query(books, 1, documents=4)
+    Query.objects.update(metadata={"excluded_ids": ["d12"]})
+    drawn = draw_by_query(books, None, number=20, queries=None, seed=0)
+    assert drawn == {"q1": {"d10": "positive", "d11": "hard", "d13": "hard"}}
+
+
+def add_query(books: Collection, number: int, documents: int = 3) -> None:
+    """A query with documents about it, of which the first is labelled relevant."""
+    query = make_query(books, f"What is mapping {number}?", answers=[], external_id=f"q{number}")
+    for place in range(documents):
+        document = make_document(books, f"Mapping {number} has text {place}.", external_id=f"d{number}{place}")
+        if place == 0:
+            Label.objects.create(pair=make_pair(books, query, document), grade=1, origin="people")
 
 
 def asked(query: int, text: int) -> str:
@@ -91,11 +105,7 @@ def test_imported_qrels_say_what_is_relevant_where_no_label_does():
 def test_chains_and_scores_become_training_data_and_long_answers_drop_their_query(model_server, manage, tmp_path):
     books = make_collection("books")
     for number in (1, 2):
-        query = make_query(books, f"What is mapping {number}?", answers=[])
-        for place in range(3):
-            document = make_document(books, f"Mapping {number} has text {place}.")
-            if place == 0:
-                Label.objects.create(pair=make_pair(books, query, document), grade=1, origin="people")
+        add_query(books, number)
     long = {"text": json.dumps({"reason": "word " * 2400, "score": 5}), "contains": asked(2, 0), "times": 1}
     scores = [{"score": score, "times": 1, "contains": asked(1, 0)} for score in (10, 2, 7)]
     model_server.script(teacher=[long, *scores, {"score": 3}])
@@ -126,11 +136,7 @@ def scored_books(model_server: LocalModels, *, thinking: dict[int, int], queries
     books = make_collection("books")
     script = []
     for number in range(1, queries + 1):
-        query = make_query(books, f"What is mapping {number}?", answers=[], external_id=f"q{number}")
-        for place in range(3):
-            document = make_document(books, f"Mapping {number} has text {place}.", external_id=f"d{number}{place}")
-            if place == 0:
-                Label.objects.create(pair=make_pair(books, query, document), grade=1, origin="people")
+        add_query(books, number)
         tokens = thinking.get(number, 400)
         said = {"thought": CHAIN if tokens <= 400 else " ".join([CHAIN] * 4), "reasoning": tokens, "score": 7}
         script.append({**said, "contains": asked(number, 0)})
@@ -142,6 +148,8 @@ def scored_books(model_server: LocalModels, *, thinking: dict[int, int], queries
 @pytest.mark.django_db
 def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_export(model_server, manage, tmp_path):
     scored_books(model_server, thinking={2: 2049, 3: 2048}, queries=3)
+    refused = call("export", "books", "--format", "erank-sft", "--out", tmp_path / "none")
+    assert refused.code == 2 and "synthesize_scores books" in refused.err
     options = ("--judge", "teacher", "--documents", 3, "--k", 1, "--chains", "--json")
     made = manage("synthesize_scores", "books", *options, environment=FAST).json
     assert (made["queries"], made["rows"], made["dropped"]) == (2, 6, {"too_long": 1, "no_score": 0})
@@ -181,23 +189,3 @@ def test_hidden_tokens_that_are_not_in_the_data_do_not_count(model_server, tmp_p
     assert (made["queries"], made["dropped"]) == (2, {"too_long": 0, "no_score": 0})
     row = json.loads((tmp_path / "set" / "train.jsonl").read_text().splitlines()[0])
     assert row["chain"] and row["completion"] == f"<think>{row['chain']}</think><answer>5</answer>"
-
-
-@pytest.mark.django_db
-def test_an_export_without_scores_says_what_to_do_first(tmp_path):
-    make_collection("books")
-    refused = call("export", "books", "--format", "erank-sft", "--out", tmp_path / "set")
-    assert refused.code == 2 and "synthesize_scores books" in refused.err
-
-
-@pytest.mark.django_db
-def test_what_a_query_excludes_is_none_of_its_negatives():
-    books = make_collection("books")
-    query = make_query(books, "mapping", external_id="q1")
-    for place in range(4):
-        document = make_document(books, f"Mapping has text {place}.", external_id=f"d{place}")
-        if place == 0:
-            Label.objects.create(pair=make_pair(books, query, document), grade=1, origin="people")
-    Query.objects.filter(pk=query.pk).update(metadata={"excluded_ids": ["d2"]})
-    drawn = draw_by_query(books, None, number=20, queries=None, seed=0)
-    assert drawn == {"q1": {"d0": "positive", "d1": "hard", "d3": "hard"}}

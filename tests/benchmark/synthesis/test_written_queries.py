@@ -1,10 +1,6 @@
 """`rewrite_queries` and `write_queries`: keyword forms of training queries, queries of documents."""
 
 import json
-import os
-import signal
-import subprocess
-import time
 from unittest.mock import Mock
 
 import pytest
@@ -15,25 +11,19 @@ from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.qrels import versions
 from benchmark.synthesis import queries
 from benchmark.synthesis.lifecycle import SYNTHESES
-from config.env import ROOT
 from corpus.errors import BadInput
 from corpus.models import Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
 from jobs import leases
-from jobs.processes import spawn_child
 from judges.domain.verdicts import STRICT, Unparsed
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.answers.formats import parse_answer
-from judges.workers import worker_pool
-from tests.benchmark.agents.scripted import says
 from tests.called import call
-from tests.engine_parts import FAST, _standing_worker, make_judge, worker
-from tests.factories import client_of, make_collection, make_document, make_member, make_query
-from tests.instances import until
+from tests.engine_parts import _standing_worker, make_judge, worker
+from tests.factories import client_of, make_member
 from tests.judged_books import export, lines, make_books
 from tests.reading import page_text
-from tests.repeated import repeated_beyond_flight
 
 __all__ = ["_standing_worker", "worker"]
 database = pytest.mark.django_db(transaction=True)
@@ -68,20 +58,15 @@ def training_set(collection, folder, *, train, dev=()):
 @pytest.mark.parametrize(
     ("role", "text", "problem"),
     [
-        ("keywords", {"keywords": ["slab cracks", "cooling rate"]}, ""),
         ("keywords", {"keywords": []}, "keywords"),
         ("keywords", {"keywords": ["?"]}, "has no word"),
         ("keywords", {"keywords": ["Slab", "slab"]}, "the same"),
         ("keywords", {"keywords": ["why do thick slabs crack so often"]}, "more than 5 words"),
-        ("ask", {"query": "why do slabs crack"}, ""),
         ("ask", {"query": " "}, "empty"),
         ("ask", {"query": "word " * 81}, "more than 80 words"),
     ],
 )
 def test_formats_take_keywords_and_queries_alone(role, text, problem):
-    if not problem:
-        assert parse_answer(role, json.dumps(text), STRICT, {}).reason
-        return
     with pytest.raises(Unparsed, match=problem):
         parse_answer(role, json.dumps(text), STRICT, {})
 
@@ -180,13 +165,12 @@ def test_when_calls_run_out_what_is_whole_is_there_and_the_same_command_goes_on(
     make_judge(model_server, "writer")
     model_server.script(writer=[{"text": json.dumps({"keywords": ["thing", "number"]})}])
     folder = training_set(books, tmp_path / "set", train=[f"q{n}" for n in range(20)])
-    given = ("--data", folder, "--judge", "writer", "--yes", "--json")
-    estimate = call("rewrite_queries", "books", *given, "--estimate")
-    assert estimate.code == 0 and not Campaign.objects.filter(policy="retrieval").exists()
-    short = call("rewrite_queries", "books", *given, "--max-calls", "4")
+    given = ("rewrite_queries", "books", "--data", folder, "--judge", "writer", "--yes", "--json")
+    assert call(*given, "--estimate").code == 0 and not Campaign.objects.filter(policy="retrieval").exists()
+    short = call(*given, "--max-calls", "4")
     assert (short.code, short.json["written"], short.json["waiting"]) == (3, 4, 2) and len(forms(books)) == 4, short.err
     assert "topped by" in short.err
-    rest = call("rewrite_queries", "books", *given)
+    rest = call(*given)
     assert (rest.code, rest.json["written"], rest.json["waiting"]) == (0, 6, 0), rest.err
     assert rest.json["synthesis"] == short.json["synthesis"] and len(model_server.requests()) == 6 == len(forms(books))
 
@@ -208,64 +192,16 @@ def test_queries_are_written_from_documents_and_marked(books, worker):
 @database
 def test_what_cannot_be_written_is_refused_in_a_line(books, tmp_path):
     folder = training_set(books, tmp_path / "set", train=["q1", "q2"])
-    bare = tmp_path / "bare"
-    bare.mkdir()
+    bare = training_set(books, tmp_path / "bare", train=[])
     (bare / "train.jsonl").write_text('{"query": "a"}\n')
-    for command, args, problem in (
-        ("rewrite_queries", ("--data", tmp_path / "none"), "no such file"),
-        ("rewrite_queries", ("--data", bare), 'it has no "query_id"'),
-        ("rewrite_queries", ("--data", folder, "--share", "0.1"), "too few for this share"),
+    for args, problem in (
+        ((tmp_path / "none",), "no such file"),
+        ((bare,), 'it has no "query_id"'),
+        ((folder, "--share", "0.1"), "too few for this share"),
     ):
-        said = call(command, "books", *args, *OFFLINE)
+        said = call("rewrite_queries", "books", "--data", *args, *OFFLINE)
         assert (said.code, said.out) == (2, "") and problem in said.err, said.err
     assert not Synthesis.objects.exists()
-
-
-def start_and_kill(collection, options, instance):
-    """A synthesis of 40 seeds whose worker was killed between 12 answers and the last; when, and when all was over."""
-    command = worker_pool.worker_command(1, "killed")
-    own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
-    made = SYNTHESES.start_or_join(collection, options)
-    until(lambda: RetrievalCall.objects.filter(outcome="labelled").count() >= 12)
-    killed = time.time()
-    os.killpg(own.pid, signal.SIGKILL)
-    own.wait()
-    time.sleep(0.6)
-    assert 12 <= RetrievalCall.objects.filter(outcome="labelled").count() < 40
-    return made, killed, time.time()
-
-
-def check_paid_once(model_server, killed, dead):
-    """Nothing was asked again but the four calls in flight, and each of 40 answers was paid for once."""
-    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
-    assert repeated == 0 and flying and len(model_server.requests()) <= 40 + 4
-    calls = RetrievalCall.objects.filter(outcome="labelled", cached=False)
-    assert calls.count() == 40 == calls.values("cache_key").distinct().count()
-
-
-@database
-@pytest.mark.slow
-def test_a_killed_worker_pays_for_nothing_twice_and_the_same_queries_come(model_server, manage, instance, tmp_path):
-    steel = make_collection("steel")
-    for number in range(40):
-        make_document(steel, f"Slab {number} cracks when its skin cools.")
-        make_query(steel, f"why does slab number {number:02d} crack in the mill", external_id=f"q{number}")
-    make_judge(model_server, "writer", max_concurrency=4)
-    script = [says({"keywords": ["slab", f"number {n:02d}"]}, contains=f"slab number {n:02d}") for n in range(40)]
-    model_server.script(writer=[one | {"latency": 0.4} for one in script])
-    folder = training_set(steel, tmp_path / "set", train=[f"q{n}" for n in range(40)])
-    options = {"kind": "keywords", "source": str(folder), "judge": "writer", "share": 1.0, "pairs": 3}
-    made, killed, dead = start_and_kill(steel, options, instance)
-    assert not forms(steel)
-    given = ("--data", str(folder), "--share", "1", "--pairs", "3", "--judge", "writer", "--yes", "--json")
-    done = manage("rewrite_queries", "steel", *given, environment=FAST)
-    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.number, 40), done.err
-    check_paid_once(model_server, killed, dead)
-    # The same table as without a kill: each query has the one form that the model gives it.
-    assert {one: form.text for one, form in forms(steel).items()} == {
-        f"q{n}": f"slab number {n:02d}" for n in range(40)
-    }
-    assert Pair.objects.filter(query__metadata__has_key="rewritten_from").count() == done.json["pairs"]
 
 
 @database

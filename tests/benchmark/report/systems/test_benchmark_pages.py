@@ -11,7 +11,7 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 
-from annotation.models import AuditEntry, Membership, Role
+from annotation.models import AuditEntry, Role
 from benchmark.models import Filling, Qrels, Report, Run, Suite
 from benchmark.qrels import comparing, reading
 from benchmark.qrels.versions import latest_version, original_version
@@ -21,7 +21,7 @@ from corpus.models import Collection, Item, Label, Query
 from jobs.models import JobState
 from judges.models import Campaign, JudgeVersion, Panel
 from tests import benchmark_scene as scene
-from tests.factories import make_collection, make_member, make_pair, make_query
+from tests.factories import client_of, make_collection, make_member, make_pair, make_query
 from tests.kept_scene import built_once
 from tests.rankings import make_next_report
 from tests.reading import flat
@@ -30,12 +30,6 @@ from tests.site.test_statements import statements as statements
 pytestmark = pytest.mark.django_db
 HOME = "/c/books/benchmark/"
 HTMX = {"HTTP_HX_REQUEST": "true"}
-
-
-def client_of(member: Membership) -> Client:
-    client = Client()
-    client.force_login(member.user)
-    return client
 
 
 @pytest.fixture
@@ -79,59 +73,49 @@ def table(client: Client, path: str) -> list[list[str]]:
     return list(csv.reader(StringIO(client.get(path).content.decode())))
 
 
-def test_pages_without_a_run_say_what_to_do_next_and_pages_write_nothing(charlie, books):
+def test_pages_without_a_run_say_what_to_do_next(charlie, books):
     for part in ("", "runs/", "hole-filling/", "report/", "qrels/"):
         page = text(charlie, HOME + part)
         assert "button primary" in page, part
         assert 'class="empty"' in page or part == "hole-filling/", part
     assert 'id="lacks"' in text(charlie, f"{HOME}runs/make/?type=hybrid"), "a hybrid needs a run first"
     assert 'id="lacks"' not in text(charlie, f"{HOME}runs/make/?type=bm25")
-    scene.runs_of(books)
+
+
+def test_the_leaderboard_is_computed_once_and_the_next_step_changes_with_what_was_done(charlie, books):
+    """Opening pages computes nothing: the button does, for the ready runs and the newest qrels."""
+
+    def next_step():
+        return charlie.get(HOME).context["next"]["key"]
+
+    runs = scene.runs_of(books)
     for part in ("", "runs/", "compare/", "hole-filling/", "report/", "queries/", "qrels/"):
         assert charlie.get(HOME + part).status_code < 400, part
         assert not Qrels.objects.exists() and not Report.objects.exists() and not Filling.objects.exists(), part
-
-
-def compute(client: Client) -> None:
-    """Press the button: opening the page computes nothing."""
-    assert client.get(HOME).context["state"].is_missing
-    assert client.post(f"{HOME}compute/").status_code == 302
-
-
-def next_step(client: Client) -> str:
-    return str(client.get(HOME).context["next"]["key"])
-
-
-def test_the_next_step_changes_with_what_was_done(charlie, books):
-    runs = scene.runs_of(books)
-    assert charlie.get(HOME).context["board"] is None
-    compute(charlie)
-    assert len(charlie.get(HOME).context["board"]["rows"]) == 6
-    assert next_step(charlie) == "fill"
-    scene.filled(books, runs)
-    assert charlie.get(HOME).context["state"].is_missing, "the newest qrels are others"
-    assert next_step(charlie) == "report"
-    compute(charlie)
-    charlie.post(f"{HOME}report/make/")
-    assert make_next_report()
-    assert next_step(charlie) == ""
-    scene.make_run(books, "late", scene.rankings(1)["dense-large"])
-    assert next_step(charlie) == "again"
-
-
-def test_the_leaderboard_is_computed_once_for_the_ready_runs_and_the_newest_qrels(charlie, books):
-    scene.runs_of(books)
+    assert charlie.get(HOME).context["board"] is None and charlie.get(HOME).context["state"].is_missing
     response = charlie.post(f"{HOME}compute/", **HTMX)
-    assert 'id="board"' in response.content.decode() and "<html" not in response.content.decode()
+    assert 'id="board"' in response.text and "<html" not in response.text
     assert len(response.context["board"]["rows"]) == 6
     first = Report.objects.get()
     assert first.before == first.after == latest_version(books) and first.state == JobState.READY
     charlie.post(f"{HOME}compute/")
     assert Report.objects.count() == 1, "stored by runs and qrels"
-    scene.make_run(books, "late", scene.rankings(1)["reranked"])
+    assert next_step() == "fill"
+    label = Label.objects.create(pair=books.pair_set.first(), grade=1, origin="debate")
+    assert next_step() == "labels"
+    label.delete()
+    scene.filled(books, runs)
+    assert charlie.get(HOME).context["state"].is_missing, "the newest qrels are others"
+    assert next_step() == "report"
+    charlie.post(f"{HOME}compute/")
+    charlie.post(f"{HOME}report/make/")
+    assert make_next_report()
+    assert next_step() == ""
+    scene.make_run(books, "late", scene.rankings(1)["dense-large"])
+    assert next_step() == "again"
     state = charlie.get(HOME).context["state"]
     assert state.is_missing and state.stored.new == ["late"], "until then the earlier figures are shown"
-    compute(charlie)
+    charlie.post(f"{HOME}compute/")
     assert len(charlie.get(HOME).context["board"]["rows"]) == 7
 
 
@@ -147,36 +131,19 @@ def test_a_large_leaderboard_is_left_to_a_worker(charlie, books, monkeypatch):
     assert charlie.get(HOME, **HTMX).status_code == 286, "nothing moves any more: polling ends"
 
 
-def test_labels_that_no_qrels_hold_are_the_next_step(charlie, books):
-    scene.runs_of(books)
-    compute(charlie)
-    pair = books.pair_set.first()
-    assert pair is not None
-    Label.objects.create(pair=pair, grade=1, origin="debate")
-    assert next_step(charlie) == "labels"
-    charlie.post(f"{HOME}qrels/", {"what": "labels"})
-    assert next_step(charlie) == "report"
-
-
-def test_where_nothing_is_judged_no_table_of_zeros_is_shown():
-    stones = make_collection("stones")
+def test_a_collection_without_reference_grades_is_measured_on_its_labels_and_without_any_there_is_no_table():
+    stones, home = make_collection("stones"), "/c/stones/benchmark/"
     pair = make_pair(stones)
     scene.make_run(stones, "mine", {pair.query.external_id: [pair.document.external_id]})
     admin = client_of(make_member(stones, "charlie", Role.ADMIN))
-    admin.post("/c/stones/benchmark/compute/")
-    page = text(admin, "/c/stones/benchmark/")
+    admin.post(f"{home}compute/")
+    page = text(admin, home)
     assert 'class="empty"' in page and "<table" not in page and "/hole-filling/" in page
-
-
-def test_a_collection_without_reference_grades_is_measured_on_its_labels():
-    stones = make_collection("stones")
-    pair = make_pair(stones)
     Label.objects.create(pair=pair, grade=1, origin="people")
-    scene.make_run(stones, "mine", {pair.query.external_id: [pair.document.external_id]})
-    admin = client_of(make_member(stones, "charlie", Role.ADMIN))
-    admin.post("/c/stones/benchmark/compute/")
-    assert latest_version(stones).kind == "labels"  # type: ignore[union-attr]
-    assert admin.get("/c/stones/benchmark/").context["board"]["rows"][0]["value"] == 1
+    admin.post(f"{home}qrels/", {"what": "labels"})
+    admin.post(f"{home}compute/")
+    assert latest_version(stones).kind == "labels"
+    assert admin.get(home).context["board"]["rows"][0]["value"] == 1
 
 
 @pytest.fixture
@@ -262,7 +229,7 @@ def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(
     for asked in (f"?run={one}", f"?run={one}&run={one}", f"?a={one}&b=999999", "?a=x&b=", ""):
         page = measured.get(f"{HOME}compare/{asked}")
         assert page.status_code == 200 and page.context["comparison"] is None, asked
-        assert ('role="alert"' in page.content.decode()) == bool(asked)
+        assert ('role="alert"' in page.text) == bool(asked)
     assert measured.get(f"{HOME}compare/?a={one}&b={other}&page={'9' * 5000}").status_code == 200
 
 
@@ -296,86 +263,56 @@ def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_
     assert page.count("query not judged before") == sum(not hole.was_judged for hole in holes) > 0
 
 
-def test_two_runs_come_in_by_upload(charlie):
-    ranked = scene.rankings()
+def test_runs_come_in_by_upload_with_the_instruction_of_their_system(charlie):
+    ranked, words = scene.rankings(), "Errors <it> raises."
     files = [(f"{name}.run", scene.trec(ranked[name])) for name in ("bm25", "dense-small")]
-    response = charlie.post(f"{HOME}runs/upload/", upload(*files))
-    assert response.status_code == 302
-    assert sorted(Run.objects.values_list("name", "state", "depth")) == [
-        ("bm25", "ready", 20),
-        ("dense-small", "ready", 20),
-    ]
+    assert charlie.post(f"{HOME}runs/upload/", upload(*files, instruction=words)).status_code == 302
+    stored = sorted(Run.objects.values_list("name", "state", "depth", "instruction"))
+    assert stored == [("bm25", "ready", 20, words), ("dense-small", "ready", 20, words)]
     assert "2 runs imported (800 lines)" in text(charlie, f"{HOME}runs/")
     assert AuditEntry.objects.get(act="runs.imported").details["runs"] == ["bm25", "dense-small"]
-    saved = b"".join(charlie.get(f"{HOME}runs/{Run.objects.get(name='bm25').pk}/run.txt")).decode()  # type: ignore[arg-type]
+    here = f"{HOME}runs/{Run.objects.get(name='bm25').pk}/"
+    assert "Errors &lt;it&gt; raises.</dd>" in text(charlie, here)
+    saved = b"".join(charlie.get(f"{here}run.txt")).decode()
     assert [line.split()[2] for line in saved.splitlines()[:20]] == ranked["bm25"]["q0"]
-
-
-def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie):
-    line, words = "q0 Q0 d0-1 1 2.5 x\n", "Errors <it> raises."
-    kept = charlie.post(f"{HOME}runs/upload/", upload(("a.run", "no run"), instruction=words))
-    assert kept.status_code == 422 and "Errors &lt;it&gt; raises.</textarea>" in kept.content.decode()
-    assert f'href="{HOME}runs/?table=runs' not in kept.content.decode(), "there is no run to save yet"
-    charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), instruction=words))
-    assert list(Run.objects.values_list("instruction", flat=True)) == [words, words]
-    page = text(charlie, f"{HOME}runs/{Run.objects.get(name='a').pk}/")
-    assert "Instruction</dt>" in page and "Errors &lt;it&gt; raises.</dd>" in page
-    charlie.post(f"{HOME}runs/upload/", upload(("c.run", line)))
-    assert "Instruction</dt>" not in text(charlie, f"{HOME}runs/{Run.objects.get(name='c').pk}/")
+    charlie.post(f"{HOME}runs/upload/", upload(("übung 1.run.gz.txt", "q0 Q0 d0-1 1 2.5 x\n")))
+    plain = Run.objects.get(name="bung-1")
+    assert "Instruction</dt>" not in text(charlie, f"{HOME}runs/{plain.pk}/")
 
 
 def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(charlie):
-    wrong = "q0 Q0 d0-1 1 2.5 x\nq0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
-    response = charlie.post(f"{HOME}runs/upload/", upload(("mine.run", wrong), name="mine-2", skip_unknown=""))
-    page = response.content.decode()
-    assert response.status_code == 422 and "No runs were imported" in page
-    for line in (2, 3, 4):
-        assert f"ine {line}:" in page
-    assert 'value="mine-2"' in page and "/tmp/" not in page
-    assert not Run.objects.exists() and not AuditEntry.objects.filter(act="runs.imported").exists()
-
-
-def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie):
     line = "q0 Q0 d0-1 1 2.5 x\n"
-    page = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), name="mine"))
-    assert page.status_code == 422 and refused_fields(page) == ["__all__"]
-    assert "for one file only" in page.text
+    wrong = f"{line}q0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
+    for files, told in (
+        ((("mine.run", wrong),), ("No runs were imported", "ine 2:", "ine 3:", "ine 4:", 'value="mine-2"')),
+        ((("a.run", line), ("b.run", line)), ("for one file only",)),
+    ):
+        response = charlie.post(f"{HOME}runs/upload/", upload(*files, name="mine-2", instruction="<it>"))
+        assert response.status_code == 422 and all(words in response.text for words in told)
+        assert "&lt;it&gt;</textarea>" in response.text and "/tmp/" not in response.text
     twice = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("a.txt", line)))
-    assert twice.status_code == 422 and "same name" in twice.content.decode()
-    charlie.post(f"{HOME}runs/upload/", upload(("übung 1.run.gz.txt", line)))
-    assert Run.objects.get().name == "bung-1"
+    assert twice.status_code == 422 and "same name" in twice.text
+    assert not Run.objects.exists() and not AuditEntry.objects.filter(act="runs.imported").exists()
 
 
 def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie):
     form = text(charlie, f"{HOME}runs/make/?type=bm25")
     assert 'name="k1"' in form and 'name="judge"' not in form, "a form has what its kind needs"
-    response = charlie.post(f"{HOME}runs/make/?type=bm25", {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"})
+    sent = {"name": "mine", "depth": "10", "k1": "1.2", "b": "0.7"}
+    response = charlie.post(f"{HOME}runs/make/?type=bm25", sent)
     run = Run.objects.get()
-    assert response["Location"] == f"{HOME}runs/{run.pk}/"
+    here = f"{HOME}runs/{run.pk}/"
+    assert response["Location"] == here
     assert (run.kind, run.recipe["k1"], run.depth, run.made_by) == ("bm25", 1.2, 10, "charlie")
-    assert "data-poll" in text(charlie, f"{HOME}runs/{run.pk}/")
-    assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 200
-    assert charlie.get(f"{HOME}runs/", **HTMX).status_code == 200
-    charlie.post(f"{HOME}runs/{run.pk}/cancel/")
-    run.refresh_from_db()
-    assert run.state == JobState.CANCELLED
-    assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 286
-    charlie.post(f"{HOME}runs/{run.pk}/go-on/")
-    run.refresh_from_db()
-    assert run.state == JobState.WAITING
-    refused = charlie.post(f"{HOME}runs/make/?type=bm25", {"name": "mine", "depth": "10", "k1": "1.3", "b": "0.7"})
+    assert "data-poll" in text(charlie, here) and charlie.get(f"{HOME}runs/", **HTMX).status_code == 200
+    for act, state, polled in (("cancel", JobState.CANCELLED, 286), ("go-on", JobState.WAITING, 200)):
+        charlie.post(f"{here}{act}/")
+        assert (Run.objects.get().state, charlie.get(here, **HTMX).status_code) == (state, polled)
+    refused = charlie.post(f"{HOME}runs/make/?type=bm25", {**sent, "k1": "1.3"})
     assert refused.status_code == 422 and "has a run" in refused.text and 'value="1.3"' in refused.text
-
-
-def test_deleting_a_run_asks_first(charlie, books):
-    run = scene.runs_of(books)[0]
-    assert "Keep run" in text(charlie, f"{HOME}runs/{run.pk}/delete/")
-    run.refresh_from_db()
-    assert not run.is_deleted, "a GET changes nothing"
-    charlie.post(f"{HOME}runs/{run.pk}/delete/")
-    run.refresh_from_db()
-    assert run.is_deleted
-    assert f"runs/{run.pk}/" not in text(charlie, f"{HOME}runs/")
+    assert "Keep run" in text(charlie, f"{here}delete/") and not Run.objects.get().is_deleted
+    charlie.post(f"{here}delete/")
+    assert Run.objects.get().is_deleted and here not in text(charlie, f"{HOME}runs/")
 
 
 def test_the_ranking_uncertainty_names_bounds_and_open_orders(whole):
@@ -390,9 +327,12 @@ def test_the_ranking_uncertainty_names_bounds_and_open_orders(whole):
 
 
 def test_pairs_that_could_settle_the_order_go_to_people(charlie, books):
-    runs = scene.runs_of(books)
+    runs, three = scene.runs_of(books), three_families()
     before = original_version(books)
     reports.ensure_report(books, before, before, runs, 10)
+    by_model = {"first": "5", "policy": "single", "panel": "offline", "filter": three[:1]}
+    refused = charlie.post(f"{HOME}hole-filling/send/", by_model)
+    assert refused.status_code == 422 and "Name three judges" in refused.text
     response = charlie.post(f"{HOME}hole-filling/send/", {"first": "5", "policy": "people"})
     filling = Filling.objects.get()
     assert response["Location"] == f"{HOME}hole-filling/{filling.number}/"
@@ -402,6 +342,8 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie, books):
     assert {(item.pair.query_id, item.pair.document_id) for item in Item.objects.all()} == set(first)
     facts = facts_of(text(charlie, response["Location"]))
     assert facts == {"Policy": "people judge every pair", "Pairs": "the 5 most informative pairs"}
+    charlie.post(f"{HOME}hole-filling/send/", {**by_model, "filter": three})
+    assert Filling.objects.latest("pk").options["filter"] == three
 
 
 def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie, books):
@@ -409,20 +351,18 @@ def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie, books):
     form = {"runs": [run.name for run in runs], "depth": "10", "policy": "people", "qrels": ""}
     refused = charlie.post(f"{HOME}hole-filling/", {**form, "runs": [], "depth": "7"})
     assert refused.status_code == 422 and 'value="7"' in refused.text, "without a run"
-    page = charlie.post(f"{HOME}hole-filling/", form).content.decode()
+    page = charlie.post(f"{HOME}hole-filling/", form).text
     assert "Start hole filling?" in page and "to judge" in page and not Filling.objects.exists()
     begun = charlie.post(f"{HOME}hole-filling/", {**form, "confirm": "1"})
+    here = f"{HOME}hole-filling/{Filling.objects.get().number}/"
+    assert begun["Location"] == here and "waiting for people" in text(charlie, here)
+    assert charlie.get(here, **HTMX).status_code == 200
+    refused = charlie.post(f"{here}finish/", follow=True)
+    assert Filling.objects.get().state == "people" and "is resolved yet" in refused.text
+    charlie.post(f"{here}cancel/")
     filling = Filling.objects.get()
-    assert begun["Location"] == f"{HOME}hole-filling/{filling.number}/"
-    assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.number}/")
-    assert charlie.get(f"{HOME}hole-filling/{filling.number}/", **HTMX).status_code == 200
-    refused = charlie.post(f"{HOME}hole-filling/{filling.number}/finish/", follow=True)
-    filling.refresh_from_db()
-    assert filling.state == "people" and "is resolved yet" in refused.text
-    charlie.post(f"{HOME}hole-filling/{filling.number}/cancel/")
-    filling.refresh_from_db()
     assert filling.state == "cancelled" and filling.after is None
-    text(charlie, f"{HOME}hole-filling/{filling.number}/")
+    text(charlie, here)
 
 
 def three_families() -> list[str]:
@@ -437,55 +377,31 @@ def three_families() -> list[str]:
 
 @pytest.mark.slow
 def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie, books):
-    runs = scene.runs_of(books)
-    three = three_families()
+    runs, three = scene.runs_of(books), three_families()
     form = {"runs": [run.name for run in runs], "depth": "10", "policy": "ensemble", "panel": "offline", "qrels": ""}
-    for wrong, said in {
-        ("ann", "ben"): "Name three judges of different families, or none.",
-        ("ann", "ben", "dan"): "are from one family",
-    }.items():
+    for wrong, said in ((["ann", "ben"], "Name three judges"), (["ann", "ben", "dan"], "are from one family")):
         refused = charlie.post(f"{HOME}hole-filling/", {**form, "filter": wrong})
-        page = refused.content.decode()
-        assert refused.status_code == 422 and said in page
-        assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', page) == list(wrong), "what was ticked stays"
+        assert refused.status_code == 422 and said in refused.text
+        assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', refused.text) == wrong, "what was ticked stays"
     people = charlie.post(f"{HOME}hole-filling/", {**form, "policy": "people", "filter": three})
-    assert people.status_code == 422 and "no model is used" in people.content.decode()
-    assert not Filling.objects.exists()
+    assert people.status_code == 422 and "no model is used" in people.text and not Filling.objects.exists()
 
-    without = calls_of(charlie.post(f"{HOME}hole-filling/", form).content.decode())
-    asked = charlie.post(f"{HOME}hole-filling/", {**form, "filter": three}).content.decode()
+    without = calls_of(charlie.post(f"{HOME}hole-filling/", form).text)
+    asked = charlie.post(f"{HOME}hole-filling/", {**form, "filter": three}).text
     assert "ann, ben, cas" in asked and calls_of(asked) > without, "calls of the filter count"
     hidden = re.findall(r'<input type="hidden" name="filter" value="(\w+)">', asked)
     assert hidden == three
     charlie.post(f"{HOME}hole-filling/", {**form, "filter": hidden, "confirm": "1"})
-    found = Filling.objects.get()
-    assert found.options["filter"] == three
-    protocol = Campaign.objects.get(pk=found.campaign).protocol
-    assert protocol["filter"] == list(
-        JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
-    )
-    facts = facts_of(text(charlie, f"{HOME}hole-filling/{found.number}/"))
+    filling = Filling.objects.get()
+    judges = JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
+    assert filling.options["filter"] == three
+    assert Campaign.objects.get(pk=filling.campaign).protocol["filter"] == list(judges)
+    facts = facts_of(text(charlie, f"{HOME}hole-filling/{filling.number}/"))
     assert (facts["Policy"], facts["Panel"], facts["Filter"]) == ("ensemble", "offline", "ann, ben, cas")
     assert facts["Judges"].split(", ") == Panel.objects.get(name="offline").ensemble and "Debaters" not in facts
     Filling.objects.update(campaign=None)
-    assert facts_of(text(charlie, f"{HOME}hole-filling/{found.number}/"))["Filter"] == "ann, ben, cas", (
-        "before it is prepared"
-    )
-
-
-def test_pairs_that_could_settle_the_order_are_filtered_too(charlie, books):
-    runs, three, before = scene.runs_of(books), three_families(), original_version(books)
-    reports.ensure_report(books, before, before, runs, 10)
-    form = {"first": "5", "policy": "single", "panel": "offline"}
-    refused = charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three[:1]})
-    assert refused.status_code == 422 and "Name three judges" in refused.text
-    charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three})
-    assert Filling.objects.get().options["filter"] == three
-
-
-def refused_fields(response: HttpResponse) -> list[str]:
-    """The fields of the form that were refused; of the whole form: __all__."""
-    return list(response.context["form"].errors)
+    facts = facts_of(text(charlie, f"{HOME}hole-filling/{filling.number}/"))
+    assert facts["Filter"] == "ann, ben, cas", "before it is prepared"
 
 
 def facts_of(page: str) -> dict[str, str]:
@@ -500,12 +416,20 @@ def calls_of(page: str) -> int:
     return int(found[1].replace(",", ""))
 
 
+def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie, books):
+    form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
+    page = charlie.post(f"{HOME}runs/make/?type=rewrite", form).text
+    assert "Create this run?" in page and calls_of(page) > 0 and not Run.objects.exists()
+    response = charlie.post(f"{HOME}runs/make/?type=rewrite", {**form, "confirm": "1"})
+    run = Run.objects.get()
+    assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
+
+
 def test_the_report_shows_before_after_and_every_file(whole):
     report = Report.objects.latest("pk")
     address = f"{HOME}report/{report.number}/"
     page = text(whole, address)
-    for words in ("Results", "Kendall", "nDCG@10", "saturated", "Pool saturation"):
-        assert words in page
+    assert "Kendall" in page and "saturated" in page
     system = {one["name"]: one["values"]["ndcg"] for one in report.result["systems"]}
     shifts = {name: (one["rank_before"], one["rank_after"]) for name, one in system.items()}
     assert shifts["dense-large"][1] < shifts["dense-large"][0], "what the qrels did not know was underrated"
@@ -520,25 +444,19 @@ def test_the_report_shows_before_after_and_every_file(whole):
         assert whole.get(f"{address}?table={name}&as=csv").status_code == 200, name
     assert "Recall@10 by system" in text(whole, f"{address}?measure=recall")
     assert whole.get(address).context["shown"]["recall"] in flat(unescape(page))
-    assert "The interval excludes 0 exactly when p is below 0.05." in page
-    assert "Results" in text(whole, f"{HOME}report/")
 
 
 def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole):
-    one, two = Qrels.objects.order_by("number")
     runs = list(Run.objects.order_by("pk").values_list("name", flat=True))
-    given = {"before": one.number, "after": two.number, "k": "5", "runs": runs[:3]}
+    given = {"before": 1, "after": 2, "k": "5", "runs": runs[:3]}
     response = whole.post(f"{HOME}report/make/", given)
     report = Report.objects.latest("pk")
     assert response["Location"] == f"{HOME}report/{report.number}/" and report.options["k"] == 5
-    assert "aspects_k" not in report.options
+    assert "aspects_k" not in report.options and "Computing" in text(whole, response["Location"])
     whole.post(f"{HOME}report/make/", {**given, "aspects_k": "10"})
     assert Report.objects.latest("pk").options["aspects_k"] == 10
-    assert "Computing" in text(whole, f"{HOME}report/{report.number}/")
     deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
-    assert deep.status_code == 422 and refused_fields(deep) == ["__all__"]
-    assert "up to this number" in deep.text
-    assert 'value="500"' in deep.content.decode()
+    assert deep.status_code == 422 and list(deep.context["form"].errors) == ["__all__"] and 'value="500"' in deep.text
 
 
 def test_a_system_measured_with_one_version_has_values_with_intervals_and_no_change(measured):
@@ -591,12 +509,9 @@ def test_every_table_of_a_system_can_be_saved_whole(whole):
     assert (cost["queries"], cost["calls"], cost["instruction"]) == ("20", "0", "Cite 100% & more.")
     assert r"Cite 100\% \& more." in whole.get(f"{address}?table=cost&as=tex").content.decode()
     assert whole.get(f"{address}?table=nothing").status_code == 404
-
-
-def test_a_system_that_no_report_knows_saves_what_it_took(charlie, books):
-    run = scene.runs_of(books)[0]
-    assert table(charlie, f"{HOME}runs/{run.pk}/?table=cost&as=csv")[0] == ["what", "value"]
-    assert charlie.get(f"{HOME}runs/{run.pk}/?table=values").status_code == 404
+    unknown = scene.make_run(run.collection, "unknown", {})  # no report has it: it saves what it took
+    assert table(whole, f"{HOME}runs/{unknown.pk}/?table=cost&as=csv")[0] == ["what", "value"]
+    assert whole.get(f"{HOME}runs/{unknown.pk}/?table=values").status_code == 404
 
 
 def test_what_the_systems_returned_for_a_query_can_be_saved(whole):
@@ -716,20 +631,18 @@ def test_versions_of_the_qrels_are_listed_compared_and_saved(whole):
 
 
 def test_a_suite_is_for_who_may_admin_every_member(whole):
-    stones = make_collection("stones")
-    charlie = Membership.objects.get(collection__name="books", user__username="charlie")
-    make_member(stones, "charlie", Role.ADMIN)
+    make_member(make_collection("stones"), "charlie", Role.ADMIN)
     made = whole.post("/suites/", {"name": "both", "title": "Both", "members": ["books", "stones"]})
-    suite = Suite.objects.get()
-    assert made["Location"] == f"/suites/{suite.pk}/"
-    page = text(whole, f"/suites/{suite.pk}/")
+    here = f"/suites/{Suite.objects.get().pk}/"
+    assert made["Location"] == here
+    page = text(whole, here)
     assert "dense-large" in page and "missing" in page
-    assert table(whole, f"/suites/{suite.pk}/?table=both-ndcg&as=csv")[0][0] == "system"
-    bob = client_of(make_member(charlie.collection, "bob", Role.ADMIN))
-    assert bob.get(f"/suites/{suite.pk}/").status_code == 404 and "Both" not in text(bob, "/suites/")
-    assert bob.post(f"/suites/{suite.pk}/delete/").status_code == 404
+    assert table(whole, f"{here}?table=both-ndcg&as=csv")[0][0] == "system"
+    bob = client_of(make_member(Collection.objects.get(name="books"), "bob", Role.ADMIN))
+    assert bob.get(here).status_code == 404 and "Both" not in text(bob, "/suites/")
+    assert bob.post(f"{here}delete/").status_code == 404
     assert bob.post("/suites/", {"name": "mine", "members": ["stones"]}).status_code == 422
-    whole.post(f"/suites/{suite.pk}/delete/")
+    whole.post(f"{here}delete/")
     assert not Suite.objects.exists()
 
 
@@ -741,16 +654,6 @@ def test_runs_and_reports_of_another_collection_are_not_found(whole):
     for part in (f"runs/{run.pk}/", f"report/{report.number}/", f"hole-filling/{filling.number}/",
                  f"runs/{run.pk}/run.txt", "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
         assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
-
-
-def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie, books):
-    form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
-    text(charlie, f"{HOME}runs/make/?type=rewrite")
-    page = charlie.post(f"{HOME}runs/make/?type=rewrite", form).content.decode()
-    assert "Create this run?" in page and calls_of(page) > 0 and not Run.objects.exists()
-    response = charlie.post(f"{HOME}runs/make/?type=rewrite", {**form, "confirm": "1"})
-    run = Run.objects.get()
-    assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
 
 
 def test_p_mrr_of_two_runs_stands_on_the_report(whole):
