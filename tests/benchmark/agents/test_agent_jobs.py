@@ -18,10 +18,16 @@ from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import agent, answer, finish, says, search, start_search, wings, with_aspects
 from tests.engine_parts import make_judge
-from tests.factories import make_collection, make_query
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GOOD = {"aspect_scores": [{"id": "a1", "score": 1}, {"id": "a2", "score": 0.5}], "overall_quality": 4}
+
+
+def grade(search_job, **options):
+    """Grade the answers of a search with the scripted judge."""
+    return finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader", **options}))
+
+
 GOOD |= {"justification": "It lifts."}
 
 
@@ -55,13 +61,10 @@ def test_the_sample_is_drawn_once_and_is_the_same_for_all():
             ensure_sample(suite, **other)
         assert refused.value.problems[0][0] == "sample"
     assert ensure_sample(first, seed=3).queries[str(first.pk)] != sample.queries[str(first.pk)]
-
-
-def test_only_queries_with_aspects_are_drawn_where_there_are_any():
-    collection = wings(6)
-    query = Query.objects.filter(collection=collection).first()
+    third = wings(6, "third")
+    query = Query.objects.filter(collection=third).first()
     Aspect.objects.create(query=query, external_id="a1", text="lift")
-    assert ensure_sample(collection).queries == {str(collection.pk): [query.pk]}
+    assert ensure_sample(third).queries == {str(third.pk): [query.pk]}, "those with aspects, where there are any"
 
 
 def test_a_budget_that_ends_leaves_whole_traces_and_the_same_command_goes_on(agents, model_server):
@@ -115,68 +118,43 @@ def test_other_options_are_another_job_and_the_same_ones_are_not(agents):
     assert AgentJob.objects.count() == 3
 
 
-def test_a_provider_that_is_away_loses_no_trace(agents, model_server):
-    collection = wings(2)
-    script = agent(search("alpha"))
-    model_server.script(reader=script, writer=[{"fault": "500", "contains": "wing lift 1"}, *script])
-    job = finish(agents(collection))
-    assert job.state == "failed" and "got no response" in job.error and job.done == 3
-    model_server.script(reader=script, writer=script)
-    AGENTS.go_on(job)
-    assert finish(job).state == "ready" and Trace.objects.filter(job=job).count() == 4
-
-
 def test_every_answer_is_graded_without_a_word_about_its_origin(agents, model_server):
-    collection = with_aspects(wings(2))
-    search_job = finish(agents(collection))
-    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
+    search_job = finish(agents(with_aspects(wings(2))))
+    job = grade(search_job)
     assert (job.state, job.done) == ("ready", 12), job.error
     row = AnswerAssessment.objects.filter(job=job).first()
     assert (row.aspect_scores, row.importances) == ({"a1": 1.0, "a2": 0.5}, {"a1": 3, "a2": 1})
     assert (row.completeness, row.overall_quality, row.problem) == (5, 4, "")  # 4.5 goes up
-    sent = [json.dumps(one["body"]) for one in model_server.requests() if one["model"] == "grader"]
-    even = finish(
-        GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader", "halves": "even"})
-    )
+    asked = len(model_server.requests())
+    even = grade(search_job, halves="even")
+    assert len(model_server.requests()) == asked, "none is asked again"
     assert set(AnswerAssessment.objects.filter(job=even).values_list("completeness", flat=True)) == {4}
-    assert len([one for one in model_server.requests() if one["model"] == "grader"]) == len(sent)  # none asked again
+    sent = [json.dumps(one["body"]) for one in model_server.requests() if one["model"] == "grader"]
     assert len(set(sent)) == 2  # one for each query: nothing in it depends on the agent or the round
     assert not any(word in one for one in sent for word in ("bm25", "reader", "writer"))
 
 
-@pytest.mark.parametrize(
-    ("said", "problem"),
-    [
-        ({**GOOD, "aspect_scores": GOOD["aspect_scores"][:1]}, "has not every aspect id exactly once"),
-        ({**GOOD, "aspect_scores": [*GOOD["aspect_scores"], {"id": "a3", "score": 0}]}, "has not every aspect id"),
-        ({**GOOD, "aspect_scores": [{"id": "a1", "score": 0.7}, {"id": "a2", "score": 1}]}, "it is not 0, 0.5 or 1"),
-        ({**GOOD, "overall_quality": 6}, "less than or equal to 5"),
-        (f"```json\n{json.dumps(GOOD)}\n```", "not one JSON object and nothing else"),
-    ],
-)
-def test_a_malformed_grading_is_repaired_once_and_then_named(agents, model_server, said, problem):
+@pytest.mark.parametrize("scores", [GOOD["aspect_scores"][:1], [*GOOD["aspect_scores"], {"id": "a3", "score": 0}]])
+def test_a_malformed_grading_is_repaired_once_and_then_named(agents, model_server, scores):
     """C8."""
-    collection = with_aspects(wings())
-    search_job = finish(agents(collection, rounds=1, agents=["reader"]))
-    model_server.script(grader=says(said))
+    search_job = finish(agents(with_aspects(wings()), rounds=1, agents=["reader"]))
+    model_server.script(grader=says({**GOOD, "aspect_scores": scores}))
     before = len(model_server.requests())
-    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
-    row = AnswerAssessment.objects.get(job=job)
-    assert problem in row.problem
+    row = AnswerAssessment.objects.get(job=grade(search_job))
+    assert "has not every aspect id exactly once" in row.problem
     assert (row.overall_quality, row.completeness, row.aspect_scores) == (None, None, {})
     assert len(model_server.requests()) - before == 2
 
 
-def test_an_answer_without_anything_to_compare_it_with_is_named(agents, model_server):
+def test_an_answer_without_anything_to_compare_it_with_is_named(agents):
     collection = with_aspects(wings(2))
     Query.objects.filter(collection=collection, external_id="q1").update(answers=[])
     search_job = finish(agents(collection, rounds=1, agents=["reader"]))
-    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
-    found = dict(AnswerAssessment.objects.filter(job=job).values_list("trace__query__external_id", "problem"))
-    assert found == {"q0": "", "q1": NO_REFERENCE}
+    rows = AnswerAssessment.objects.filter(job=grade(search_job))
+    assert dict(rows.values_list("trace__query__external_id", "problem")) == {"q0": "", "q1": NO_REFERENCE}
     Query.objects.filter(collection=collection).update(answers=[])
     with pytest.raises(BadInput, match="reference answers"):
-        GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"})
+        grade(search_job)
 
 
 def test_references_are_written_from_the_passages_of_the_aspects_alone(agents, model_server):
@@ -193,34 +171,5 @@ def test_references_are_written_from_the_passages_of_the_aspects_alone(agents, m
     assert "beta wing number 1" in sent and "beta wing number 2" not in sent and "It lifts." not in sent
     assert [one["query_id"] for one in references.describe_references(job)] == ["q0"]
     assert len(model_server.requests()) == 3
-
-
-@pytest.mark.parametrize("kind", ["grade", "reference"])
-def test_a_budget_that_ends_keeps_what_is_whole_of_grades_and_references(agents, model_server, kind):
-    """C11, the budget."""
-    collection = with_aspects(wings(6))
-    search_job = finish(agents(collection, rounds=1, agents=["reader"]))
-    told = GOOD if kind == "grade" else {"answer": "Lift is so [alpha-2], and so [beta-1]."}
-    model_server.script(grader=says(told))
-
-    def start(most):
-        limits = {"judge": "grader", "budget": None, "max_calls": most}
-        if kind == "grade":
-            return GRADINGS.start_or_join(search_job.collection, {"search": search_job, **limits})
-        return REFERENCES.start_or_join(collection, limits)
-
-    before = len(model_server.requests())
-    job = finish(start(4))
-    made = (AnswerAssessment if kind == "grade" else ReferenceAnswer).objects.filter(job=job, problem="")
-    assert (job.state, job.done, job.total) == ("failed", 4, 6) and "Stopped by" in job.error
-    assert made.count() == 4 == len(model_server.requests()) - before
-    again = start(100)
-    assert again.pk == job.pk and finish(again).state == "ready"
-    assert made.count() == 6 == len(model_server.requests()) - before
-
-
-def test_references_need_a_passage():
-    collection = make_collection("empty")
-    make_query(collection)
     with pytest.raises(BadInput, match="aspect"):
-        REFERENCES.start_or_join(collection, {"judge": "offline-rewriter"})
+        REFERENCES.start_or_join(wings(1, "bare"), {"judge": "grader"})

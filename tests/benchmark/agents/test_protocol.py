@@ -24,11 +24,11 @@ def run(settings, tmp_path, model_server):
     settings.VAR, settings.RETRY_SECONDS = tmp_path, 0.01
 
     def start(script, protocol="fixed", collection=None, judge=None, **options):
-        collection = collection or wings()
         make_judge(model_server, "reader", **(judge or {}))
         model_server.script(reader=script)
-        job = start_search(collection, retrievers=["bm25"], agents=["reader"], protocol=protocol, **options)
-        return finish(job), Trace.objects.filter(job=job).first()
+        options = {"retrievers": ["bm25"], "agents": ["reader"], "protocol": protocol, **options}
+        job = finish(start_search(collection or wings(), **options))
+        return job, Trace.objects.filter(job=job).first()
 
     return start
 
@@ -129,30 +129,32 @@ def test_a_cut_by_a_tokenizer_is_the_beginning_that_its_first_tokens_make(tmp_pa
             assert (shown if is_cut else shown.rstrip(), is_cut) == (plain, len(ids) > most)
 
 
-def test_two_searches_in_a_turn_are_repaired_once_and_then_the_first_counts(run, model_server):
+@pytest.mark.parametrize(("repaired", "search_of", "several"), [(None, "alpha", 1), ("beta", "beta", 0)])
+def test_two_searches_in_a_turn_are_repaired_once_and_then_the_first_counts(
+    run, model_server, repaired, search_of, several
+):
     """C2."""
-    job, trace = run(agent(search(["alpha", "beta"])), rounds=1)
-    assert job.state == "ready" and [one["search"] for one in trace.rounds] == ["alpha"]
-    assert trace.several_searches == 1
+    script = agent(search(["alpha", "beta"]))
+    if repaired:
+        script.insert(0, says(search(repaired), contains="searches in one turn"))
+    job, trace = run(script, rounds=1)
+    assert job.state == "ready" and [one["search"] for one in trace.rounds] == [search_of]
+    assert trace.several_searches == several
     assert ["2 searches in one turn" in one for one in prompts(model_server, answers=False)] == [False, True]
 
 
-def test_a_repaired_turn_counts(run):
-    script = [says(search("beta"), contains="searches in one turn"), *agent(search(["alpha", "beta"]))]
-    _job, trace = run(script, rounds=1)
-    assert [one["search"] for one in trace.rounds] == ["beta"] and trace.several_searches == 0
+@pytest.mark.parametrize(("protocol", "rounds", "stop"), [("fixed", 2, "rounds"), ("adaptive", 3, "empty")])
+def test_a_turn_that_cannot_be_read_is_an_empty_round(run, protocol, rounds, stop):
+    """Three of them in a row end an adaptive agent."""
+    options = {"rounds": rounds} if protocol == "fixed" else {}
+    job, trace = run(agent("I would search for wings."), protocol, **options)
+    assert (job.state, trace.stop, trace.searches) == ("ready", stop, 0)
+    assert [(one["search"], one["returned"]) for one in trace.rounds] == [("", [])] * rounds
+    unread = RetrievalCall.objects.filter(campaign=job.campaign, outcome="unparsed", role="search")
+    assert unread.count() == 2 * rounds  # each once, and once repaired
 
 
-def test_a_turn_that_cannot_be_read_is_an_empty_round(run):
-    job, trace = run(agent("I would search for wings."), rounds=2)
-    assert job.state == "ready"
-    assert [(one["search"], one["returned"]) for one in trace.rounds] == [("", []), ("", [])]
-    assert trace.searches == 0 and len(trace.answers) == 2
-    outcomes = RetrievalCall.objects.filter(campaign=job.campaign, outcome="unparsed")
-    assert outcomes.count() == 4  # each once, and once repaired
-
-
-@pytest.mark.parametrize("rounds", [5, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [5, pytest.param(None, marks=pytest.mark.weekly)])
 def test_an_adaptive_agent_that_never_answers_has_to_in_the_end(run, rounds):
     """C3: the limit is 100 unless another one is asked for."""
     _job, trace = run(agent(search("alpha")), "adaptive", rounds=rounds)
@@ -166,11 +168,6 @@ def test_an_adaptive_agent_may_answer_at_once(run):
     _job, trace = run(agent(answer("I know [x9].")), "adaptive")
     assert (trace.rounds, trace.searches, trace.stop) == ([], 0, "answered")
     assert trace.answers[0]["unknown_citations"] == ["x9"]
-
-
-def test_empty_turns_in_a_row_end_an_adaptive_agent(run):
-    _job, trace = run(agent("prose"), "adaptive")
-    assert (len(trace.rounds), trace.stop) == (3, "empty")
 
 
 def test_a_citation_counts_by_what_was_found_until_its_round(run):

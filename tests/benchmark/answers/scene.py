@@ -102,3 +102,12 @@ def fenced(request):
     """What the prompt shows as data."""
     user = request["user"]
     return json.loads(user[user.index("{") : user.rindex("}") + 1])
+
+
+def prepare(model_server):
+    """The collection with both runs, a writer and a grader that finds every answer right."""
+    collection = wings_collection()
+    two_runs(collection)
+    models(model_server, "writer", "grader")
+    model_server.script(writer=[ANSWER], grader=[RIGHT])
+    return collection

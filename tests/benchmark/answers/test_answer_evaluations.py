@@ -11,7 +11,6 @@ from benchmark.answers.evaluations import ANSWERS
 from benchmark.answers.listing import list_contexts
 from benchmark.answers.results import choose_versions
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
-from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from jobs.models import JobState
 from judges.models.retrieval import RetrievalCall
@@ -27,11 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def wings(settings, tmp_path, model_server):
     settings.VAR, settings.RETRY_SECONDS = tmp_path, 0.01
-    collection = scene.wings_collection()
-    scene.two_runs(collection)
-    scene.models(model_server, "writer", "grader")
-    model_server.script(writer=[ANSWER], grader=[RIGHT])
-    return collection
+    return scene.prepare(model_server)
 
 
 def generation_prompts(model_server):
@@ -70,31 +65,29 @@ def test_a_long_document_is_cut_at_the_stated_bound_and_the_model_is_told(wings,
     assert told["documents"][0].startswith("Long\nword")
     assert told["documents, note"] == "cut: the first 4,000 characters of each"
     assert evaluation.options["characters"] == 4_000
-    found = list_contexts(rows(evaluation)["q1", "cut", "writer"], choose_versions(wings))
-    assert [(len(one.text), one.is_cut) for one in found] == [
-        (4_000 - len("Long\n"), True),
-        (len(scene.TEXTS["d1"]), False),
-    ]
-
-
-def test_a_document_that_is_cut_for_its_title_alone_is_told_as_cut(wings):
-    make_document(wings, "x" * 3_998, title="Long", external_id="long")
-    make_run(wings, "cut", {query: ["long", "d1"] for query in scene.QUERIES})
-    found = list_contexts(rows(answered(wings, systems=["cut"]))["q1", "cut", "writer"], choose_versions(wings))
-    assert (found[0].text, found[0].is_cut) == ("x" * 3_995, True)
+    first, second = list_contexts(rows(evaluation)["q1", "cut", "writer"], choose_versions(wings))
+    assert (len(first.text), first.is_cut) == (4_000 - len("Long\n"), True)
+    assert (second.text, second.is_cut) == (scene.TEXTS["d1"], False)
+    make_document(wings, "x" * 3_998, title="Long", external_id="titled")
+    make_run(wings, "title", {query: ["titled", "d1"] for query in scene.QUERIES})
+    shown = list_contexts(rows(answered(wings, systems=["title"]))["q1", "title", "writer"], choose_versions(wings))
+    assert (shown[0].text, shown[0].is_cut) == ("x" * 3_995, True), "it is cut for its title alone"
 
 
 def test_that_nothing_was_found_is_judged_like_any_text(wings, model_server):
     model_server.script(writer=[{"text": json.dumps({"Answer": NO_INFORMATION})}], grader=[WRONG])
-    evaluation = answered(wings, systems=["bm25"])
-    assert {(one.answer, one.correct, one.problem) for one in rows(evaluation).values()} == {
-        (NO_INFORMATION, False, "")
-    }
+    found = rows(answered(wings, systems=["bm25"])).values()
+    assert {(one.answer, one.correct, one.problem) for one in found} == {(NO_INFORMATION, False, "")}
     asked = [one["user"] for one in model_server.requests() if "Is this answer" in one["user"]]
     assert len(asked) == 2 and all(NO_INFORMATION in one for one in asked)
+    make_run(wings, "short", {"q1": ["d1", "d2"]})
+    evaluation = answered(wings, systems=["short"])
+    assert rows(evaluation)["q2", "short", "writer"].documents == [], "it is asked without documents"
+    runs, queries = evaluations.runs_in(evaluation), evaluations.answered_queries(wings)
+    assert load_contexts(runs, queries, 2, "document")[runs[0].pk, queries[1].pk].texts == ()
 
 
-@pytest.mark.parametrize("bad", ['{"Answer": "  "}', "no JSON", '{"answer": "x"}'])
+@pytest.mark.parametrize("bad", ['{"Answer": "  "}', "no JSON"])
 def test_an_empty_or_malformed_answer_is_repaired_once_then_wrong_and_counted(wings, model_server, bad):
     model_server.script(writer=[{"contains": "heated plate", "text": bad}, ANSWER], grader=[RIGHT])
     evaluation = answered(wings, systems=["bm25"])
@@ -106,15 +99,13 @@ def test_an_empty_or_malformed_answer_is_repaired_once_then_wrong_and_counted(wi
     assert cell(result_of(evaluation), "bm25")["malformed"] == 1
 
 
-@pytest.mark.parametrize("said", ['"true"', '"True"', "TRUE.", "1", "null"])
+@pytest.mark.parametrize("said", ['"true"', "1"])
 def test_a_verdict_is_a_json_boolean_and_nothing_else(wings, model_server, said):
     bad = {"contains": "heated plate", "text": f'{{"correct": {said}}}'}
     model_server.script(writer=[ANSWER], grader=[bad, RIGHT])
     evaluation = answered(wings, systems=["bm25"])
-    found = rows(evaluation)
-    silent = found["q2", "bm25", "writer"]
+    silent = rows(evaluation)["q2", "bm25", "writer"]
     assert silent.correct is None and silent.problem.startswith("unparsed: ")
-    assert RetrievalCall.objects.filter(campaign=evaluation.campaign, role="correct", outcome="unparsed").count() == 2
     told = result_of(evaluation)
     assert (told["queries"], told["no_verdict"], told["complete"]) == (1, 1, True)
     assert cell(told, "bm25")["no_verdict"] == 1, "named, and neither right nor wrong"
@@ -202,41 +193,17 @@ def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"systems": ["none"]}, "Run 'none' does not exist or is not ready: name a finished run of wings"),
+        ({"systems": ["none"]}, "Run 'none' does not exist or is not ready"),
         ({"generators": ["nobody"]}, "'nobody' is not a judge that writes text"),
-        ({"generators": ["nobody"], "judge": "unknown"}, "'unknown'"),
+        ({"judge": "unknown"}, "'unknown'"),
         ({"k": 3}, "The run bm25 returns only 2 documents per query."),
         ({"budget": -1.0}, "greater than 0"),
+        ({}, "reference answer"),
     ],
 )
 def test_what_cannot_work_is_refused_and_leaves_nothing(wings, given, problem):
-    with pytest.raises(BadInput) as refused:
+    if not given:
+        wings.query_set.update(answers=[])
+    with pytest.raises(BadInput, match=problem):
         begin(wings, **given)
-    assert problem in str(refused.value)
     assert not AnswerEvaluation.objects.exists()
-
-
-def test_a_collection_without_answers_is_refused(wings):
-    wings.query_set.update(answers=[])
-    with pytest.raises(BadInput, match="reference answer"):
-        begin(wings)
-
-
-def test_an_estimate_counts_both_steps_of_every_answer(wings):
-    options = {"systems": ["bm25", "dense"], "generators": ["writer"], "judge": "grader", "k": 2}
-    found = ANSWERS.estimate_cost(wings, options)
-    assert found.calls.expected == 2 * 2 * 2 and found.cost.expected > 0
-
-
-def test_a_collection_with_answers_can_be_deleted(wings):
-    answered(wings)
-    delete_collection(wings)
-    assert not GeneratedAnswer.objects.exists()
-
-
-def test_a_run_that_returned_nothing_for_a_query_is_asked_without_documents(wings, model_server):
-    make_run(wings, "short", {"q1": ["d1", "d2"]})
-    evaluation = answered(wings, systems=["short"])
-    assert rows(evaluation)["q2", "short", "writer"].documents == []
-    runs, queries = evaluations.runs_in(evaluation), evaluations.answered_queries(wings)
-    assert load_contexts(runs, queries, 2, "document")[runs[0].pk, queries[1].pk].texts == ()

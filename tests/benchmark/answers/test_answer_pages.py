@@ -1,10 +1,9 @@
 """Benchmark > Answers: start with an estimate, progress, the tables, one answer, a suite, and what is refused."""
 
-import json
 import re
+from html import unescape
 
 import pytest
-from django.test import Client
 
 from annotation.models import AuditEntry, Role
 from benchmark.answers import evaluations, results
@@ -14,7 +13,7 @@ from jobs import leases
 from jobs.models import JobState
 from tests.benchmark.answers import scene
 from tests.evidence import make_judge
-from tests.factories import make_collection, make_member, make_query
+from tests.factories import client_of, make_collection, make_member, make_query
 from tests.reading import hidden_fields
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +31,7 @@ def wings():
 
 @pytest.fixture
 def charlie(wings):
-    client = Client()
-    client.force_login(make_member(wings, "charlie", Role.ADMIN).user)
-    return client
+    return client_of(make_member(wings, "charlie", Role.ADMIN))
 
 
 def evaluation_of(collection, *, correct=("q1",), **more):
@@ -86,13 +83,9 @@ def test_the_form_shows_what_it_costs_and_starts_when_that_is_confirmed(wings, c
 def test_the_table_has_both_versions_with_interval_and_the_ranks_that_changed(wings, charlie):
     evaluation_of(wings)
     scene.filled_version(wings, q1="d3", q2="d3")
-    page = charlie.get(HOME)
-    result = page.context["result"]
-    assert [(one["system"], one["align"]["before"], one["align"]["after"]) for one in result["cells"]] == [
-        ("bm25", 1.0, 1.0),
-        ("dense", 0.5, 0.5),
-    ]
     result = charlie.get(HOME).context["result"]
+    cells = [(one["system"], one["align"]["before"], one["align"]["after"]) for one in result["cells"]]
+    assert cells == [("bm25", 1.0, 1.0), ("dense", 0.5, 0.5)]
     assert (result["moved"], result["no_answers"]) == (2, 1)
     assert "Mean over systems writer 0.7500 0.7500" in text(charlie, HOME)
     assert charlie.get(f"{HOME}?before=2&after=1").context["result"]["moved"] == 2
@@ -122,30 +115,26 @@ def test_what_is_cancelled_goes_on_with_other_limits_and_the_log_tells_of_both(w
     assert AnswerEvaluation.objects.get().state == JobState.RUNNING
 
 
-def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie):
-    found = evaluation_of(wings, generators=("writer", "grader"))
-    address = f"{HOME}{found.number}/queries/"
-    assert address in charlie.get(HOME).content.decode()
-    all_of = charlie.get(f"{address}?system=dense&generator=grader").context["listed"]
+def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie, monkeypatch):
+    address = f"{HOME}{evaluation_of(wings, generators=('writer', 'grader')).number}/queries/"
+    assert address in charlie.get(HOME).text
+
+    def listed(query):
+        return charlie.get(f"{address}?{query}").context["listed"]
+
+    all_of = listed("system=dense&generator=grader")
     assert (all_of["run"].name, all_of["generator"], all_of["page"].total_count) == ("dense", "grader", 2)
     # dense finds nothing by the original qrels, and q1 was answered rightly all the same.
-    rows = charlie.get(f"{address}?system=dense&generator=grader&show=disagree").context["listed"]["page"].answers
-    assert [one.query.external_id for one in rows] == ["q1"]
-    wrong = charlie.get(f"{address}?show=wrong").context["listed"]["page"].answers
-    assert [one.query.external_id for one in wrong] == ["q2"]
-    assert charlie.get(f"{address}?show=problems").context["listed"]["page"].total_count == 0
-    assert charlie.get(f"{address}?system=nothing&page=x&show=y").context["listed"]["page"].total_count == 2
+    for query, names in (("system=dense&generator=grader&show=disagree", ["q1"]), ("show=wrong", ["q2"])):
+        assert [one.query.external_id for one in listed(query)["page"].answers] == names
+    for query, count in (("show=problems", 0), ("system=nothing&page=x&show=y", 2)):
+        assert listed(query)["page"].total_count == count
     assert charlie.get(f"{address}?before=77").status_code == 404
-
-
-def test_the_list_has_pages(wings, charlie, monkeypatch):
     monkeypatch.setattr("benchmark.answers.listing.PAGE_SIZE", 1)
-    address = f"{HOME}{evaluation_of(wings).number}/queries/"
     first = charlie.get(address)
-    assert first.context["listed"]["page"].has_next
-    link = re.search(r'href="([^"]+page=2)"', first.content.decode())
-    assert link
-    second = charlie.get(address + link[1].replace("&amp;", "&")).context["listed"]["page"]
+    link = re.search(r'href="([^"]+page=2)"', first.text)
+    assert first.context["listed"]["page"].has_next and link
+    second = charlie.get(address + unescape(link[1])).context["listed"]["page"]
     assert [one.query.external_id for one in second.answers] == ["q2"] and not second.has_next
 
 
@@ -169,13 +158,13 @@ def test_one_answer_shows_its_contexts_and_its_verdict(wings, charlie):
 def test_tables_and_charts_are_saved_in_every_form(wings, charlie):
     evaluation_of(wings)
     scene.filled_version(wings, q2="d3")
-    csv = charlie.get(f"{HOME}?table=rag-align&as=csv").content.decode()
+    csv = charlie.get(f"{HOME}?table=rag-align&as=csv").text
     assert csv.startswith("system,generator,") and csv.count("\n") == 1 + 2 + 1
-    told = json.loads(charlie.get(f"{HOME}?table=rag-align&as=json").content)
-    assert told["rows"][0][:5] == ["bm25", "writer", 1.0, 1.0, 0.0]
-    assert "\\begin{tabular}" in charlie.get(f"{HOME}?table=rag-retrieval&as=tex").content.decode()
+    rows = charlie.get(f"{HOME}?table=rag-align&as=json").json()["rows"]
+    assert rows[0][:5] == ["bm25", "writer", 1.0, 1.0, 0.0]
+    assert "\\begin{tabular}" in charlie.get(f"{HOME}?table=rag-retrieval&as=tex").text
     for key in ("rag-before", "rag-after"):
-        assert charlie.get(f"{HOME}?chart={key}&as=csv").content.decode().count("\n") == 3
+        assert charlie.get(f"{HOME}?chart={key}&as=csv").text.count("\n") == 3
     assert charlie.get(f"{HOME}?table=none&as=csv").status_code == 404
 
 
@@ -188,7 +177,7 @@ def test_a_suites_page_has_a_column_for_each_member(wings, charlie):
     assert "No answers yet" in text(charlie, address), "its newest evaluation is at another k"
     AnswerEvaluation.objects.update(options={**AnswerEvaluation.objects.get().options, "k": 10})
     assert "bm25 writer" in text(charlie, address)
-    assert json.loads(charlie.get(f"{address}?table=main-rag-align&as=json").content)["rows"][0][0] == "mean"
+    assert charlie.get(f"{address}?table=main-rag-align&as=json").json()["rows"][0][0] == "mean"
     assert address in charlie.get(f"/suites/{suite.pk}/").content.decode()
     hidden = make_suite(name="hidden", collections=[wings, stones])
     text(charlie, f"/suites/{hidden.pk}/answers/", status=404)

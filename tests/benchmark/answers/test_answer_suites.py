@@ -41,17 +41,13 @@ def test_a_member_without_whole_results_blanks_the_mean(table6, lost):
 
 
 def test_means_over_other_systems_do_not_compare(table6):
-    over_all, *systems = suite_lines([*table6, member(0.5, 0.6, systems=("bm25", "dense"))])
-    assert over_all["mean"] is None
-    assert {line["system"]: line["mean"] is None for line in systems} == {"bm25": False, "dense": True}
+    lines = suite_lines([*table6, member(0.5, 0.6, systems=("bm25", "dense"))])
+    assert {line["system"]: line["mean"] is None for line in lines} == {"": True, "bm25": False, "dense": True}
 
 
 def test_the_table_to_take_away_has_both_values_of_each_member(table6):
-    table, graded = suite_tables("main", 10, [f"m{n}" for n in range(7)], suite_lines(table6))
-    header, first = (line.split(",") for line in table.csv().splitlines()[:2])
-    assert header[:4] == ["system", "generator", "m0, original", "m0, filled"] or header[2].startswith('"m0')
+    tables = suite_tables("main", 10, [f"m{n}" for n in range(7)], suite_lines(table6))
+    first, graded = (table.csv().splitlines()[1].split(",") for table in tables)
     assert first[:4] == ["mean", "llama", "0.59", "0.88"]
     assert first[-2:] == [repr(sum(ORIGINAL) / 7), repr(sum(BRIDGE) / 7)]
-    assert list(map(float, graded.csv().splitlines()[1].split(",")[-2:])) == pytest.approx(
-        [sum(ORIGINAL) / 14, sum(BRIDGE) / 14]
-    )
+    assert list(map(float, graded[-2:])) == pytest.approx([sum(ORIGINAL) / 14, sum(BRIDGE) / 14])

@@ -1,11 +1,8 @@
 """The gate over stored runs: verdicts, refusals, the judging of what decides, and its files."""
 
-import json
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from junitparser import Error, Failure, JUnitXml
 
 from actions.services import Actor
@@ -16,6 +13,7 @@ from benchmark.gate.summary import as_junit, as_markdown
 from benchmark.models import Gate, Qrels
 from corpus.errors import BadOption
 from corpus.models import Collection, Label, Pair, Query
+from tests.called import call
 from tests.factories import make_document, make_pair
 from tests.rankings import make_run, make_texts
 
@@ -46,6 +44,14 @@ def decide(collection: Collection, run: str, against: str = "old", **options: An
     return services.decide_gate(ACTOR, collection, GateOptions.read(values))
 
 
+def label_texts(collection: Collection, names: str, relevant: str) -> None:
+    """People label the current documents of these names for each query."""
+    for query in collection.query_set.all():
+        for document in collection.document_set.filter(external_id__in=list(names), is_current=True):
+            pair = make_pair(collection, query, document)
+            Label.objects.create(pair=pair, grade=int(document.external_id in relevant), origin="people")
+
+
 def label_deciding(gate: Gate, grade: int) -> None:
     """People say the same of every pair that decides."""
     pairs = Pair.objects.filter(pk__in=gate.filling.pairs) if gate.filling else []
@@ -68,30 +74,28 @@ def test_each_verdict_is_stored_with_what_the_contract_names(books):
     assert entry.details["verdict"] == "cannot_tell" and entry.details["gate"] == 3
 
 
-def test_queries_that_a_run_lacks_count_0_and_queries_without_judgments_are_left_out(books):
+def test_queries_that_a_run_lacks_count_0_and_before_any_judgment_the_pairs_that_decide_are_counted(books):
     make_run(books, "half", dict.fromkeys(QUERIES[:6], RANKED["old"]))
     result = decide(books, "half").result
     assert result["measures"]["nDCG@3"]["new"] == 0.5 and result["missing"] == {"run": 6, "against": 0}
+    bare = make_texts("bare", {"a": "Text.", "b": "Another text."}, dict.fromkeys(QUERIES, "Question?"))
+    for document in "ab":
+        make_run(bare, document, {query: [document] for query in QUERIES})
+    gate = decide(bare, "a", against="b", measures="nDCG@1")
+    assert (gate.verdict, gate.result["deciding_pairs"], gate.result["queries"]) == ("cannot_tell", 24, 12)
 
 
 def test_documents_that_lost_their_labels_to_another_text_are_counted_and_named():
     """Labels are of a text: those of the new one do not count for a run that returned the earlier one."""
     shop = make_texts("shop", {name: f"Text of {name}." for name in "abc"}, {query: query for query in QUERIES})
     make_run(shop, "old", dict.fromkeys(QUERIES, RANKED["old"]))
-
-    def label(*names: str) -> None:
-        for query in shop.query_set.all():
-            for document in shop.document_set.filter(external_id__in=names, is_current=True):
-                pair = make_pair(shop, query, document)
-                Label.objects.create(pair=pair, grade=int(document.external_id == "a"), origin="people")
-
-    label("a", "b", "c")
+    label_texts(shop, "abc", "a")
     make_run(shop, "same", dict.fromkeys(QUERIES, RANKED["same"]))
     gate = decide(shop, "same")
     assert gate.result["outdated"] == {"run": 0, "against": 0} and "changed since" not in as_markdown(gate.result)
     shop.document_set.filter(external_id="a").update(is_current=False)
     make_document(shop, "Another text of a.", external_id="a", version=2)
-    label("a")
+    label_texts(shop, "a", "a")
     make_run(shop, "later", dict.fromkeys(QUERIES, RANKED["old"]))
     gate = decide(shop, "later")
     assert gate.result["outdated"] == {"run": 0, "against": 1} and gate.result["measures"]["nDCG@3"]["old"] == 0
@@ -133,14 +137,6 @@ def test_means_are_weighted_by_the_counts_of_a_query_log(books):
     assert changes == pytest.approx([-0.5 / 12, -0.5 * 1000 / 1011]) and weighted["without_count"] == 11
 
 
-def test_before_any_judgment_the_pairs_that_decide_are_counted():
-    bare = make_texts("bare", {"a": "Text.", "b": "Another text."}, dict.fromkeys(QUERIES, "Question?"))
-    for document in "ab":
-        make_run(bare, document, {query: [document] for query in QUERIES})
-    gate = decide(bare, "a", against="b", measures="nDCG@1")
-    assert (gate.verdict, gate.result["deciding_pairs"], gate.result["queries"]) == ("cannot_tell", 24, 12)
-
-
 @pytest.mark.parametrize(("grade", "verdict"), [(1, "pass"), (0, "fail")])
 def test_what_decides_is_judged_and_the_verdict_told_again(books, grade, verdict):
     gate = decide(books, "open", measures="P@3 RR", judge=True)
@@ -155,67 +151,44 @@ def test_what_decides_is_judged_and_the_verdict_told_again(books, grade, verdict
 
 def test_labels_made_here_count_as_soon_as_they_are_made():
     collection = make_texts("labels", {name: f"Text of {name}." for name in "ab"}, {query: query for query in QUERIES})
-    runs = {name: make_run(collection, name, {query: list(name) for query in QUERIES}) for name in ("ab", "ba")}
-    for run in runs.values():
-        assert run.depth == 2
-    for run, grade in ((1, 1), (2, 0)):
-        document = collection.document_set.get(external_id="ab"[run - 1])
-        pairs = [Pair(collection=collection, query=query, document=document) for query in collection.query_set.all()]
-        Label.objects.bulk_create(
-            Label(pair=pair, grade=grade, origin="people") for pair in Pair.objects.bulk_create(pairs)
-        )
-        gate = decide(collection, "ba", "ab", measures="nDCG@2")
-        assert gate.verdict == ("cannot_tell" if run == 1 else "fail")
+    for name in ("ab", "ba"):
+        make_run(collection, name, {query: list(name) for query in QUERIES})
+    for document, verdict in (("a", "cannot_tell"), ("b", "fail")):
+        label_texts(collection, document, "a")
+        assert decide(collection, "ba", "ab", measures="nDCG@2").verdict == verdict
 
 
 def test_the_files_of_a_verdict_are_read_by_others(books):
-    gates = {run: decide(books, run, measures="nDCG@3 P@1") for run in ("same", "bad", "open")}
     for run, kind in (("same", None), ("bad", Failure), ("open", Error)):
-        suites = JUnitXml.fromstring(as_junit(gates[run].result).encode())
+        result = decide(books, run, measures="nDCG@3 P@1").result
+        suites = JUnitXml.fromstring(as_junit(result).encode())
         (suite,) = suites
-        cases = list(suite)
-        assert [case.name for case in cases] == ["nDCG@3", "P@1"] and suites.tests == 2
-        assert all(isinstance(result, kind) for case in cases for result in case.result) if kind else True
-        assert all(bool(case.result) == (kind is not None) for case in cases)
-    assert (JUnitXml.fromstring(as_junit(gates["bad"].result).encode()).failures) == 2
-    lines = as_markdown(gates["bad"].result).splitlines()
-    rows = [line for line in lines if line.startswith("|")]
-    assert len(rows) == 4 and len({row.count("|") for row in rows}) == 1
-
-
-def run_command(*arguments: str) -> tuple[int, str]:
-    out = StringIO()
-    try:
-        call_command("gate", "books", *arguments, stdout=out, stderr=StringIO())
-    except SystemExit as end:
-        return int(str(end.code)), out.getvalue()
-    return 0, out.getvalue()
+        assert [case.name for case in suite] == ["nDCG@3", "P@1"] and suites.tests == 2
+        assert [[type(problem) for problem in case.result] for case in suite] == [[kind] if kind else []] * 2
+        assert suites.failures == (2 if run == "bad" else 0)
+        rows = [line for line in as_markdown(result).splitlines() if line.startswith("|")]
+        assert len(rows) == 4 and len({row.count("|") for row in rows}) == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("arguments", "code", "verdict"),
     [
-        (["--run", "same"], 0),
-        (["--run", "bad"], 4),
-        (["--run", "open"], 3),
-        (["--run", "old"], 2),
-        (["--run", "same", "--measures", "nonsense"], 2),
-        (["--run", "same", "--junit", "/nowhere/at/all.xml"], 2),
+        (["--run", "same"], 0, "pass"),
+        (["--run", "bad"], 4, "fail"),
+        (["--run", "open"], 3, "cannot_tell"),
+        (["--run", "same", "--measures", "nonsense"], 2, None),
+        (["--run", "same", "--junit", "/nowhere/at/all.xml"], 2, None),
     ],
 )
-def test_the_command_ends_with_the_code_of_its_verdict(books, tmp_path, arguments, code):
-    files = ["--markdown", str(tmp_path / "gate.md")] + (
-        [] if "--junit" in arguments else ["--junit", str(tmp_path / "gate.xml")]
-    )
-    ended, out = run_command("--against", "old", "--measures", "nDCG@3", "--json", *files, *arguments)
-    assert ended == code
-    assert (tmp_path / "gate.md").exists() == (code != 2) == Gate.objects.exists()
-    if code == 2:
-        assert out == ""
-        return
-    document = json.loads(out)
-    assert document["verdict"] == {0: "pass", 4: "fail", 3: "cannot_tell"}[code]
-    assert JUnitXml.fromfile(str(tmp_path / "gate.xml")).tests == 1
+def test_the_command_ends_with_the_code_of_its_verdict(books, tmp_path, arguments, code, verdict):
+    markdown, junit = tmp_path / "gate.md", tmp_path / "gate.xml"
+    usual = ("--against", "old", "--measures", "nDCG@3", "--json", "--markdown", markdown, "--junit", junit)
+    ended = call("gate", "books", *usual, *arguments)
+    assert ended.code == code and markdown.exists() == (code != 2) == Gate.objects.exists()
+    if verdict:
+        assert ended.json["verdict"] == verdict and JUnitXml.fromfile(str(junit)).tests == 1
+    else:
+        assert ended.out == ""
 
 
 @pytest.mark.slow

@@ -51,23 +51,13 @@ def test_growth_rate_by_hand():
     bands = curves.mean_bands(rates)
     assert bands[0] == (None, None, None)
     assert bands[1] == pytest.approx((0.75, 0.55, 0.95))  # 10% and 90% of the way from 0.5 to 1
-
-
-def test_where_nothing_was_found_before_the_growth_rate_is_null():
+    # Nobody but C finds 4: without C 2 holes are known, with it 3; that is exact, whatever orders were drawn.
+    assert curves.last_growth_rates(found).tolist() == [0, 0, 0.5]
+    # Where nothing was found before, it is null: A finds 1, which is known, and then B and C find 2.
     documents, before, after = scene([[[1]], [[2]], [[2]]], BEFORE, AFTER, 1)
     sizes = curves.pool_sizes(curves.changed_labels(documents, before, after, 1), np.array([[0, 1, 2]]))
     rates = curves.growth_rates(sizes)
     assert sizes.tolist() == [[0, 1, 1]] and np.isnan(rates[0, :2]).all() and rates[0, 2] == 0
-
-
-def test_the_last_growth_rate_is_exact_over_all_systems_and_no_sample_of_orders():
-    """A finds 2 alone of 2 3 4? No: 2 is B's too. Nobody but C finds 4: without C 2 holes are known, with it 3.
-
-    So the rates are A 0/3, B 0/3, C 1/2, and their mean 1/6, whatever orders were drawn.
-    """
-    documents, before, after = scene(RUNS, BEFORE, AFTER, 3)
-    rates = curves.last_growth_rates(curves.changed_labels(documents, before, after, 1))
-    assert rates.tolist() == [0, 0, 0.5]
 
 
 def question(runs: list[list[int]], after: dict[int, int]) -> ReportQuestion:

@@ -71,9 +71,7 @@ def test_hole_at_k_by_hand():
         assert measures.hole_at_k(graded(then, run, k), graded(now, run, k))[0, 0] == pytest.approx(expected)
     strict = measures.hole_at_k(graded(then, run, 5, 2), graded(now, run, 5, 2))
     assert strict[0, 0] == pytest.approx(1 / 5)  # grades from 2: d alone
-
-
-def test_a_pair_whose_grade_rose_is_no_hole_because_the_qrels_knew_it():
+    # A pair whose grade rose is no hole, because the qrels knew it.
     run = {"q": {"a": 1.0}}
     assert measures.hole_at_k(graded({"q": {"a": 0}}, run, 1), graded({"q": {"a": 1}}, run, 1))[0, 0] == 0
 
@@ -84,12 +82,8 @@ def test_a_query_that_the_run_lacks_counts_0_in_every_measure():
         found = measures.BY_VERSION[measure](graded(qrels, {"q1": {"a": 1.0, "z": 0.5}}, 10))[0]
         assert found[1] == 0, measure
         assert found[0] == (0.5 if measure in ("judged", "unjudged") else 1.0), measure
-
-
-def test_a_query_without_relevant_documents_counts_0():
-    qrels = {"q": {"a": 0}}
     for measure in measures.RANKING:
-        assert value(measure, qrels, {"q": {"a": 1.0}}, 10) == 0, measure
+        assert value(measure, {"q": {"a": 0}}, {"q": {"a": 1.0}}, 10) == 0, "nor does one without relevant documents"
 
 
 grades = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3), min_size=1)

@@ -4,8 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from django.core.management import call_command
-from django.test import Client
 
 from annotation.models import Role
 from benchmark.measures.aspects import evaluate_aspects
@@ -111,19 +109,14 @@ def test_the_figures_by_hand():
 
 def test_what_a_report_depends_on_makes_another_one():
     world = World()
-    first = world.ask()
-    assert reports.request_report(world.collection, world.before, world.after, [world.one]).pk != first.pk
-    assert reports.request_report(world.collection, world.before, world.before, [world.one, world.two]).pk != first.pk
+    first, runs = world.ask(), [world.one, world.two]
+    assert reports.request_report(world.collection, world.before, world.after, runs[:1]).pk != first.pk
+    safe = reports.ensure_report(world.collection, world.before, world.before, runs, k=2)
+    assert safe.pk != first.pk and safe.result["holes"] == 0 and safe.result["verdict"]["key"] == "few"
+    assert {one["run"] for one in safe.result["safety"]["systems"]} == {run.pk for run in runs}, "how safe the order is"
     Collection.objects.filter(pk=world.collection.pk).update(relevant_from=2)
     world.collection.refresh_from_db()
     assert world.ask().pk != first.pk
-
-
-def test_before_and_after_being_one_version_says_how_safe_the_order_is():
-    world = World()
-    result = reports.ensure_report(world.collection, world.before, world.before, [world.one, world.two], k=2).result
-    assert {one["run"] for one in result["safety"]["systems"]} == {world.one.pk, world.two.pk}
-    assert result["holes"] == 0 and result["verdict"]["key"] == "few"
 
 
 def test_a_report_that_was_cancelled_meanwhile_writes_nothing(monkeypatch):
@@ -182,7 +175,7 @@ def test_aspects_of_the_collection_join_the_report_and_are_those_of_evaluate(tmp
     assert one["a_recall"]["after"] == 1 and one["a_recall_one"]["after"] == pytest.approx((5 / 8 + 1) / 2)
 
 
-def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path, capsys):
+def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path):
     """nDCG at 1, and alpha-nDCG and A-Recall at 2: as in the paper, whose cut for them is 25."""
     world = World()
     line = {"query_id": "q1", "aspect_id": "heat", "text": "Heat", "rationale": "", "importance": 5, "doc_ids": ["b"]}
@@ -196,11 +189,10 @@ def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path, capsys):
     assert plain.pk != report.pk and plain.result["systems"][0]["values"]["a_recall"]["after"] == 0
     table = tabling.aspects_table(report.result)
     assert table is not None and table.header[1] == "alpha-nDCG@2" and "nDCG@1" in table.header
-    call_command("report", world.collection.name, "--before", "1", "--k", "1", "--aspects-k", "2", "--json")
-    assert json.loads(capsys.readouterr().out)["report"] == report.number
-    with pytest.raises(SystemExit, match="2"):
-        call_command("report", world.collection.name, "--aspects-k", "0")
-    assert "--aspects-k: " in capsys.readouterr().err
+    printed = call("report", world.collection.name, "--before", 1, "--k", 1, "--aspects-k", 2, "--json")
+    assert printed.json["report"] == report.number
+    refused = call("report", world.collection.name, "--aspects-k", 0)
+    assert refused.code == 2 and "--aspects-k: " in refused.err
 
 
 def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant():
@@ -214,38 +206,30 @@ def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant(
         measure_following(world.one, third, world.before, world.after)
 
 
-def test_the_command_prints_the_report_and_writes_its_tables(capsys, tmp_path):
-    world = World()
-    name = world.collection.name
-    call_command("report", name, "--before", "1", "--k", "2", "--out", str(tmp_path / "tables"), "--json")
-    told = capsys.readouterr()
-    found = json.loads(told.out)
+def test_the_command_prints_the_report_and_writes_its_tables(tmp_path):
+    name = World().collection.name
+    told = call("report", name, "--before", 1, "--k", 2, "--out", tmp_path / "tables", "--json")
+    found = told.json
     assert (found["before"], found["after"]) == (1, 2)
     assert found["result"]["holes"] == 1 and [one["name"] for one in found["result"]["systems"]] == ["one", "two"]
     assert "2 queries, 1 of them" in told.err and "; 1 holes" in told.err
     assert "the 1 common queries" in told.err and "1 queries missing" in told.err
     assert "two                        0.6309   1.0000  +0.3691" in told.err, "q2, which it lacks, is not counted"
     keys = {"leaderboard", "measures", "changes-ndcg", "changes-ndcg-all", "growth", "marginal"}
-    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        f"{key}.{end}" for key in keys for end in ("csv", "tex")
-    }
-    with pytest.raises(SystemExit, match="2"):
-        call_command("report", name, "--runs", "one", "nobody")
-    err = capsys.readouterr().err
-    assert err.startswith("--runs: ") and "nobody" in err
+    files = {path.name for path in (tmp_path / "tables").iterdir()}
+    assert files == {f"{key}.{end}" for key in keys for end in ("csv", "tex")}
+    refused = call("report", name, "--runs", "one", "nobody")
+    assert refused.code == 2 and refused.err.startswith("--runs: ") and "nobody" in refused.err
 
 
-def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys):
+def test_the_report_says_what_a_hybrid_took_its_scores_for():
     world = World()
     recipe = {"method": "minmax", "run": "two", "scores": "margins"}
     Run.objects.filter(pk=world.one.pk).update(kind=Run.Kind.HYBRID, recipe=recipe)
-    call_command("report", world.collection.name, "--k", "2")
-    told = capsys.readouterr().out
+    told = call("report", world.collection.name, "--k", 2).out
     assert told.count("two: log odds; ") == told.count("scores of") == 1, "the other is no hybrid"
-    client = Client()
-    client.force_login(factories.make_member(world.collection, "boss", Role.ADMIN).user)
-    report = Report.objects.get()
-    page = client.get(f"/c/{world.collection.name}/benchmark/report/{report.number}/").text
+    client = factories.client_of(factories.make_member(world.collection, "boss", Role.ADMIN))
+    page = client.get(f"/c/{world.collection.name}/benchmark/report/{Report.objects.get().number}/").text
     assert "two: log odds" in page
 
 

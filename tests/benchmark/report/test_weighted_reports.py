@@ -1,10 +1,7 @@
 """Reports whose means are weighted by a query log's counts: never mixed up with plain ones, and named everywhere."""
 
-from typing import Any
-
 import numpy as np
 import pytest
-from django.test import Client
 
 from annotation.models import Role
 from benchmark.models import Report, Run
@@ -20,6 +17,7 @@ from tests.benchmark.report.test_reports import World
 from tests.called import call
 
 pytestmark = pytest.mark.django_db
+COUNTS = "?weights=counts"
 
 
 def counted(world: World, *counts: object) -> None:
@@ -52,14 +50,10 @@ def test_a_weighted_report_has_its_own_key_figures_and_bounds():
     assert member_report(world.collection, 2) == plain
 
 
-def test_what_is_no_number_above_0_is_no_count():
-    world = World()
-    counted(world, 10**400, "NaN")
-    assert weighting.counts_of(world.collection) == {}
-
-
 def test_counts_that_change_make_another_report():
     world = World()
+    counted(world, 10**400, "NaN")
+    assert weighting.counts_of(world.collection) == {}, "what is no number above 0 is no count"
     with pytest.raises(BadOption, match="count"):
         asked(world)
     counted(world, 3, "7")
@@ -76,38 +70,49 @@ def test_counts_that_change_make_another_report():
     assert waiting.state == JobState.FAILED and waiting.result is None
 
 
-def test_equal_counts_give_the_plain_report_to_the_last_digit():
+def test_every_board_offers_weighted_means_where_there_are_counts(client):
+    """The leaderboard, and the pages that show means beside it: two has all of its value from q1, one half or 3/4."""
     world = World()
-    counted(world, 5, 5)
-    weighted, plain = asked(world).result, asked(world, "").result
-    del weighted["weights"]
-    assert weighted == plain
-
-
-def test_the_leaderboard_offers_weighted_means_where_there_are_counts(client):
-    world = World()
-    name = world.collection.name
     alice = factories.make_member(world.collection, "alice", Role.ADMIN)
     client.force_login(alice.user)
-    page, compute = f"/c/{name}/benchmark/", f"/c/{name}/benchmark/compute/"
-    client.post(compute)
-    plain = client.get(page).context["board"]
-    assert not client.get(page + "?weights=counts").context["means"].weights, "no counts: plain means"
+    here = f"/c/{world.collection.name}/benchmark/"
+    recipe = {"endpoint": "shop", "settings": {"base_url": "http://x"}}
+    Run.objects.filter(pk=world.two.pk).update(kind="search", recipe=recipe)
+    suite = make_suite(name="alone", collections=[world.collection])
+    pages = [
+        f"/suites/{suite.pk}/",
+        *(f"{here}{part}/" for part in (f"runs/{world.two.pk}", "hole-filling", "search/shop")),
+    ]
+
+    def texts(weights=""):
+        """Compute what is missing, and return the page of each board."""
+        assert client.post(f"{here}compute/{weights}").status_code == 302
+        return [client.get(f"{page}{weights}").text for page in pages]
+
+    texts()
+    plain = client.get(here).context["board"]
+    assert not client.get(f"{here}{COUNTS}").context["means"].weights, "no counts: plain means"
+    assert not any("Weighted by" in text for text in texts(COUNTS)), "no counts, no choice"
+    counted(world, 5, 5)
+    for page in texts():
+        assert "Weighted by the query log" in page and "(weighted)" not in page and "0.5000" in page
+    assert all("0.5000" in page and "(weighted)" in page for page in texts(COUNTS))
     counted(world, 3, 1)
-    assert client.get(page).context["means"].has_counts and client.get(page).context["board"]["rows"] == plain["rows"]
-    missing = client.get(page + "?weights=counts").context
+    assert client.get(here).context["means"].has_counts and client.get(here).context["board"]["rows"] == plain["rows"]
+    missing = client.get(f"{here}{COUNTS}").context
     assert missing["state"].is_missing and missing["board"] is None, "a plain report is never shown as weighted"
-    assert client.post(compute + "?weights=counts").status_code == 302
-    answer = client.get(page + "?weights=counts")
-    board = answer.context["board"]
+    for page in texts(COUNTS):
+        assert "0.7500" in page and "(weighted)" in page
+        assert "query log" in page.replace("Weighted by the query log", ""), "it names its source"
+    board = client.get(f"{here}{COUNTS}").context["board"]
     assert board["label"] == "nDCG@10 (weighted)" and board["weights_words"]
     values = {row["name"]: row["value"] for row in board["rows"]}
     assert values["two"] == pytest.approx(0.75 * plain["rows"][1]["value"] / 0.5)
-    assert client.get(page).context["board"]["rows"] == plain["rows"]
+    assert "nDCG@10 (weighted)" in client.get(f"{pages[1]}{COUNTS}&table=values&as=csv").text
     token = make_link(alice, "leaderboard").token
     assert "(weighted)" not in open_page(token).text
-    assert "nDCG@10 (weighted)" in client.get(f"/shared/{token}/?weights=counts").text
-    compared = client.get(f"{page}compare/?a={world.one.pk}&b={world.two.pk}&weights=counts").context["comparison"]
+    assert "nDCG@10 (weighted)" in client.get(f"/shared/{token}/{COUNTS}").text
+    compared = client.get(f"{here}compare/{COUNTS}&a={world.one.pk}&b={world.two.pk}").context["comparison"]
     assert compared["second"]["mean"] == values["two"] and compared["weights_words"]
     assert "weights=counts" in compared["asked"] and "weighted" in compared["chart"].source
 
@@ -140,76 +145,25 @@ def test_commands_and_programs_choose_the_weights(client, tmp_path):
     assert "nDCG@2 (weighted)" in (tmp_path / "leaderboard.csv").read_text()
 
 
-class Boards:
-    """The pages that show means beside the leaderboard, for an admin of a world with a run from an endpoint."""
-
-    def __init__(self, client: Client) -> None:
-        self.world, self.client = World(), client
-        name = self.world.collection.name
-        client.force_login(factories.make_member(self.world.collection, "alice", Role.ADMIN).user)
-        self.here = f"/c/{name}/benchmark/"
-        Run.objects.filter(pk=self.world.two.pk).update(
-            kind="search", recipe={"endpoint": "shop", "settings": {"base_url": "http://x"}}
-        )
-        suite = make_suite(name="alone", collections=[self.world.collection])
-        self.pages = {
-            "suite": f"/suites/{suite.pk}/",
-            "system": f"{self.here}runs/{self.world.two.pk}/",
-            "bounds": f"{self.here}hole-filling/",
-            "endpoint": f"{self.here}search/shop/",
-        }
-
-    def texts(self, weights: str = "") -> dict[str, str]:
-        """Compute what is missing, and return the page of each board."""
-        query = f"?weights={weights}" if weights else ""
-        assert self.client.post(f"{self.here}compute/{query}").status_code == 302
-        return {board: self.client.get(page + query).text for board, page in self.pages.items()}
-
-
-def test_every_board_offers_weighted_means_where_there_are_counts(client):
-    boards = Boards(client)
-    boards.texts()
-    assert not any("Weighted by" in text for text in boards.texts("counts").values()), "no counts, no choice"
-    counted(boards.world, 5, 5)
-    plain, equal = boards.texts(), boards.texts("counts")
-    counted(boards.world, 3, 1)
-    unequal = boards.texts("counts")
-    # Two has all of its value from q1, which counts one half or three quarters.
-    for board in boards.pages:
-        assert "Weighted by the query log" in plain[board], board
-        assert "(weighted)" not in plain[board] and "0.5000" in plain[board], board
-        assert "0.5000" in equal[board] and "(weighted)" in equal[board], board
-        assert "0.7500" in unequal[board] and "(weighted)" in unequal[board], board
-        assert "query log" in unequal[board].replace("Weighted by the query log", ""), f"{board} names no source"
-    files = client.get(f"{boards.pages['system']}?weights=counts&table=values&as=csv").text
-    assert "nDCG@10 (weighted)" in files
-
-
 def test_a_suite_weighs_the_queries_of_each_member_by_its_own_counts():
     books, films = World(), World()
-    suite = make_suite(name="both", collections=[books.collection, films.collection])
+    make_suite(name="both", collections=[books.collection, films.collection])
 
-    def report(*options: object) -> Any:
-        return call("suite", "report", "both", "--k", 2, "--json", *options)
+    def report(weights):
+        return call("suite", "report", "both", "--k", 2, "--json", "--weights", weights)
 
     counted(books, 3, 1)
-    refused = report("--weights", "counts")
+    refused = report("counts")
     assert refused.code == 2 and refused.err.startswith("--weights: ") and films.collection.name in refused.err
     counted(films, 7, 7)
-    plain, weighted = (report("--weights", weights).json for weights in ("plain", "counts"))
+    plain, weighted = report("plain").json, report("counts").json
     assert (plain["weights"], weighted["weights"]) == ("plain", "counts")
-    two = {
-        name: system["values"] for name, system in zip("pw", (plain["systems"][1], weighted["systems"][1]), strict=True)
-    }
+    before, after = (document["systems"][1]["values"] for document in (plain, weighted))
     name, other = books.collection.name, films.collection.name
-    assert two["w"][name]["after"] == pytest.approx(1.5 * two["p"][name]["after"])
-    assert two["w"][other] == two["p"][other], "equal counts are plain means"
-    for world in (books, films):
-        counted(world, 7, 7)
-    equal = report("--weights", "counts").json
+    assert after[name]["after"] == pytest.approx(1.5 * before[name]["after"])
+    assert after[other] == before[other], "equal counts are plain means"
+    counted(books, 7, 7)
+    equal = report("counts").json
     assert [system["tests"] for system in equal["systems"]] == [system["tests"] for system in plain["systems"]]
-    assert (
-        "weighted by the counts of its query log"
-        in call("suite", "report", "both", "--k", 2, "--weights", "counts").out
-    )
-    assert suite.members.count() == 2
+    printed = call("suite", "report", "both", "--k", 2, "--weights", "counts").out
+    assert "weighted by the counts of its query log" in printed

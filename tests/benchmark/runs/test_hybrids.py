@@ -1,16 +1,14 @@
 """Hybrids of a reranked run and BM25, worked by hand (ERank, appendix G)."""
 
-import json
-
 import numpy as np
 import pytest
-from django.core.management import call_command
 
 from benchmark.models import Ranking, Run
 from benchmark.runs import hybrid_scores, rankings
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.search.bm25 import Index, index_for
+from tests.called import call
 from tests.factories import make_collection, make_document, make_query
 from tests.rankings import start_run, work_on
 
@@ -35,21 +33,15 @@ def test_the_three_ways_by_hand(method, expected):
     assert np.argsort(-found).tolist() == [1, 3, 0, 2]
 
 
-def test_other_weights():
-    found = hybrid_scores.combine_scores(np.array([2.0, 1]), np.array([1.0, 2]), "minmax", [0.5, 0.5])
-    assert found == pytest.approx([0.5, 0.5])
-
-
 @pytest.mark.parametrize("method", ["minmax", "zscore"])
 def test_equal_scores_leave_the_order_to_the_others(method):
+    assert hybrid_scores.sigmoid(np.array([-1e4, 1e4, 0.0])).tolist() == [0.0, 1.0, 0.5]
+    weighted = hybrid_scores.combine_scores(np.array([2.0, 1]), np.array([1.0, 2]), "minmax", [0.5, 0.5])
+    assert weighted == pytest.approx([0.5, 0.5])
     found = hybrid_scores.combine_scores(np.full(3, 5.0), np.array([1.0, 3, 2]), method)
     assert np.argsort(-found).tolist() == [1, 2, 0] and np.isfinite(found).all()
     assert hybrid_scores.combine_scores(np.array([5.0]), np.array([1.0]), method).tolist() == [0.0]
     assert hybrid_scores.combine_scores(np.empty(0), np.empty(0), method).tolist() == []
-
-
-def test_large_margins_do_not_overflow():
-    assert hybrid_scores.sigmoid(np.array([-1e4, 1e4, 0.0])).tolist() == [0.0, 1.0, 0.5]
 
 
 def test_an_index_scores_documents_that_a_search_would_not_return():
@@ -197,11 +189,9 @@ def test_a_hybrid_that_cannot_be_made_is_refused(wings, recipe, problem):
     assert not Run.objects.filter(kind="hybrid").exists()
 
 
-def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
-    options = ("--run", "reranked", "--method", "zscore", "--k1", "0.9", "--b", "0.4", "--json")
-    call_command("retrieve", "wings", "--system", "hybrid", *options)
-    told = capsys.readouterr()
-    assert (json.loads(told.out)["run"], json.loads(told.out)["scores"]) == ("hybrid-zscore", "margins")
+def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings):
+    options = ("--run", "reranked", "--method", "zscore", "--k1", "0.9", "--b", "0.4")
+    told = call("retrieve", "wings", "--system", "hybrid", *options, "--json").json
+    assert (told["run"], told["scores"]) == ("hybrid-zscore", "margins")
     assert work_on(Run.objects.get(name="hybrid-zscore")).recipe["k1"] == 0.9
-    call_command("retrieve", "wings", "--system", "hybrid", *options[:-1])
-    assert "reranked: log odds" in capsys.readouterr().out
+    assert "reranked: log odds" in call("retrieve", "wings", "--system", "hybrid", *options).out

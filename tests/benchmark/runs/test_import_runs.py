@@ -101,34 +101,28 @@ def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, wri
         import_runs(books, {"two": write("q9 Q0 x 1 1 t\n")}, skip_unknown=True)
 
 
-def test_gzip_is_known_by_its_content_and_lines_may_end_as_they_like(books, write):
+def test_gzip_is_known_by_its_content_lines_may_end_as_they_like_and_no_lines_are_no_run(books, write):
     text = b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode() + b"\n  \n"
-    ((_run, told),) = import_runs(books, {"one": write(gzip.compress(text), "one.txt")})
+    ((run, told),) = import_runs(books, {"one": write(gzip.compress(text), "one.txt")})
     assert told["lines"] == 3
+    assert read_run(write("".join(rankings.write_trec(run)), "again")) == read_run(write(GOOD)), (
+        "it comes out as it was"
+    )
+    for text, problem in (("\n \n", "contains no lines"), ("q1\0", "NUL")):
+        with pytest.raises(BadInput, match=problem):
+            import_runs(books, {"two": write(text)})
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"), [("", "contains no lines"), ("\n \n", "contains no lines"), ("q1\0", "NUL")]
-)
-def test_a_file_that_is_no_run_is_refused(books, write, text, problem):
-    with pytest.raises(BadInput, match=problem):
-        import_runs(books, {"one": write(text)})
-
-
-def test_a_run_is_named_after_its_file_or_as_it_is_told(books, write):
+def test_a_run_is_named_after_its_file_and_a_name_that_exists_is_refused_before_the_file_is_read(books, write):
     names = [name_of(write("", name)) for name in ("a.run.gz", "bm25.k1=0.9.txt", "plain", ".gz")]
     assert names == ["a", "bm25.k1=0.9", "plain", ".gz"]
     said = call("import_runs", "books", write(GOOD), f"other={write(GOOD)}", "--json")
-    assert [one["name"] for one in json.loads(said.out)["runs"]] == ["one", "other"]
-
-
-def test_a_name_that_exists_is_refused_before_the_file_is_read(books, write):
-    import_runs(books, {"one": write(GOOD)})
+    assert [one["name"] for one in said.json["runs"]] == ["one", "other"]
     said = call("import_runs", "books", write("not a run", "one.txt"))
     assert said.code == 2 and "already has a run" in said.err
     said = call("import_runs", "books", write(GOOD, "x.run"), write(GOOD, "x.txt"))
     assert said.code == 2 and "would be called x" in said.err
-    assert Run.objects.count() == 1
+    assert Run.objects.count() == 2
 
 
 def test_what_a_query_excludes_is_left_out_of_an_imported_run_and_counted(books, write):
@@ -142,12 +136,6 @@ def test_the_same_reader_serves_evaluate_and_orders_ties_as_trec_eval(write):
     assert list(read_run(path)["q1"].items()) == [("b", 2.0), ("c", 1.0), ("a", 1.0)]
     file = RunFile(path)
     assert (file.lines, file.tag, file.documents) == (3, "t", ["a", "c", "b"])
-
-
-def test_what_is_imported_comes_out_as_it_went_in(books, write):
-    ((run, _told),) = import_runs(books, {"one": write(GOOD)})
-    again = write("".join(rankings.write_trec(run)), "again")
-    assert read_run(again) == read_run(write(GOOD))
 
 
 @pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")

@@ -20,12 +20,6 @@ def pace_of(base_url: str, **parameters: object) -> Pace:
     return Pace(Judge("e", "embed-endpoint", "m", base_url=base_url, parameters=dict(parameters), id=1))
 
 
-def test_a_hosted_embedder_gets_all_at_once():
-    pace = pace_of("https://api.example.com")
-    pace.measure(AHEAD, 100.0)
-    assert (pace.together, pace.ahead) == (TOGETHER, AHEAD)
-
-
 def test_a_server_of_ones_own_gets_one_call_and_then_what_it_does_in_seconds():
     """A document a second: people see how far it is after each call; a fast one is soon asked for all at once."""
     slow, fast = pace_of("http://127.0.0.1:9000"), pace_of("http://127.0.0.1:9000")
@@ -50,8 +44,10 @@ def test_calls_get_smaller_where_each_document_takes_long():
     assert pace.together == 1 and not pace.shrink_after_timeout(late)
 
 
-def test_a_hosted_embedder_is_asked_for_all_again_after_a_timeout():
+def test_a_hosted_embedder_gets_all_at_once_and_again_after_a_timeout() -> None:
     pace = pace_of("https://api.example.com")
+    pace.measure(AHEAD, 100.0)
+    assert (pace.together, pace.ahead) == (TOGETHER, AHEAD)
     assert pace.shrink_after_timeout(RetrievalReply([None], error=f"e: {LATE} 60 s"))
     sizes = []
     for _ in range(4):

@@ -55,11 +55,9 @@ def test_loading_gives_arrays_by_run_and_query_to_the_depth(books):
     rankings.store(one, {queries["q2"]: RankedQuery([], [])})
     rankings.store(other, {queries["q2"]: RankedQuery([keys["d"]], [1])})
     found = rankings.load([one.pk, other.pk, empty.pk], 2)
-    assert {run: {query: row.tolist() for query, row in rows.items()} for run, rows in found.items()} == {
-        one.pk: {queries["q1"]: [keys["a"], keys["b"]], queries["q2"]: []},
-        other.pk: {queries["q2"]: [keys["d"]]},
-        empty.pk: {},
-    }
+    lists = {run: {query: row.tolist() for query, row in rows.items()} for run, rows in found.items()}
+    of_one = {queries["q1"]: [keys["a"], keys["b"]], queries["q2"]: []}
+    assert lists == {one.pk: of_one, other.pk: {queries["q2"]: [keys["d"]]}, empty.pk: {}}
     assert found[one.pk][queries["q1"]].dtype == np.int64
     assert rankings.load([one.pk])[one.pk][queries["q1"]].tolist() == [keys["a"], keys["b"], keys["c"]]
 

@@ -63,7 +63,8 @@ def test_the_command_refuses_what_cannot_be_made():
     ):
         said = call("retrieve", *args, "--json")
         assert (said.code, said.out) == (2, "") and problem in said.err
-    assert not Run.objects.exists()
+    said = call("retrieve", "wings", "--system", "bm25", "--estimate", "--json")
+    assert "no calls" in said.json["estimate"] and not Run.objects.exists()
 
 
 def test_a_failed_run_goes_on_with_the_same_command():
@@ -76,9 +77,3 @@ def test_a_failed_run_goes_on_with_the_same_command():
     builders.RUNS.perform(leases.claim(Run), lambda: False)
     said = call("retrieve", "wings", "--system", "bm25", "--json")
     assert said.json["state"] == "ready" and "nothing to do" in said.err
-
-
-def test_a_free_system_costs_nothing():
-    wings()
-    said = call("retrieve", "wings", "--system", "bm25", "--estimate", "--json")
-    assert "no calls" in said.json["estimate"] and not Run.objects.exists()

@@ -62,12 +62,14 @@ def test_candidates_by_static_embeddings(texts):
 
 def test_without_wordllama_runs_and_candidates_are_refused(texts, monkeypatch):
     monkeypatch.setattr(static_embeddings, "is_available", lambda: False)
-    with pytest.raises(BadOption) as refused:
-        start_run(texts, "static", "static", depth=4)
-    assert [option for option, _sentence in refused.value.problems] == ["system"]
-    with pytest.raises(BadOption) as refused:
-        import_collection("texts", ImportFiles(options=ImportOptions(static=1)))
-    assert [option for option, _sentence in refused.value.problems] == ["static"]
+    files = ImportFiles(options=ImportOptions(static=1))
+    for option, make in (
+        ("system", lambda: start_run(texts, "static", "static", depth=4)),
+        ("static", lambda: import_collection("texts", files)),
+    ):
+        with pytest.raises(BadOption) as refused:
+            make()
+        assert [name for name, _sentence in refused.value.problems] == [option]
     assert not Pair.objects.exists()
 
 
@@ -88,13 +90,6 @@ def test_runs_of_different_documents_are_fused_over_their_union(texts):
     assert fused["q1"]["d2"] == pytest.approx(1 / 62 + 1 / 61, rel=1e-6)
 
 
-def test_one_run_is_fused_with_bm25(texts):
-    Document.objects.filter(external_id="d3").update(text="kids bake bread")
-    make_run(texts, "first", {"q1": ["d1"], "q2": ["d2"]})
-    run = work_on(start_run(texts, "hybrid", "fused", depth=10, method="rrf", run="first"))
-    assert {query: set(found) for query, found in rankings.as_run(run).items()} == {"q1": {"d1", "d3"}, "q2": {"d2"}}
-
-
 def test_what_a_query_excludes_takes_no_rank_of_bm25(texts):
     """Fused with BM25 at once, or with a stored run of BM25: the same."""
     Document.objects.filter(external_id="d3").update(text="kids kids")
@@ -104,6 +99,7 @@ def test_what_a_query_excludes_takes_no_rank_of_bm25(texts):
     work_on(start_run(texts, "bm25", "words", depth=10))
     at_once = work_on(start_run(texts, "hybrid", "at-once", depth=10, method="rrf", run="first"))
     stored = work_on(start_run(texts, "hybrid", "stored", depth=10, method="rrf", runs=("first", "words")))
+    assert set(rankings.as_run(at_once)) >= {"q1"}
     fused = rankings.as_run(at_once)["q1"]
     assert fused == rankings.as_run(stored)["q1"] and set(fused) == {"d1", "d2"}
     assert fused["d2"] == pytest.approx(1 / 61, rel=1e-6)
@@ -113,31 +109,22 @@ def test_leaderboard_report_and_pages_show_static_and_fused_systems_as_any_other
     settings.VAR = tmp_path
     known = {"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 1, "d1": 0}}
     queries = {"q1": "doctors treating ill kids", "q2": "the stock market dropped"}
-    collection = make_texts("texts", DOCUMENTS, queries, known)
+    collection, here = make_texts("texts", DOCUMENTS, queries, known), "/c/texts/benchmark/"
     alice = client_of(make_member(collection, "alice", Role.ADMIN))
     runs = [work_on(start_run(collection, name, name, depth=4)) for name in ("bm25", "static")]
     runs.append(work_on(start_run(collection, "hybrid", "fused", depth=4, method="rrf", runs=("bm25", "static"))))
-    assert alice.post("/c/texts/benchmark/compute/").status_code in (200, 302, 303)
+    alice.post(f"{here}compute/")
     while make_next_report():
         pass
-    board = alice.get("/c/texts/benchmark/")
-    report = board.context["state"].stored
-    systems = {system["name"]: system for system in report.result["systems"]}
-    assert {name: system["kind"] for name, system in systems.items()} == {
-        "bm25": "bm25",
-        "static": "static",
-        "fused": "hybrid",
-    }
+    systems = {one["name"]: one for one in alice.get(here).context["state"].stored.result["systems"]}
+    kinds = {name: system["kind"] for name, system in systems.items()}
+    assert kinds == {"bm25": "bm25", "static": "static", "fused": "hybrid"}
     assert systems["static"]["values"]["ndcg"]["after"] == 1 > systems["bm25"]["values"]["ndcg"]["after"]
-    for page in (
-        "/c/texts/benchmark/",
-        f"/c/texts/benchmark/report/{Report.objects.get().number}/",
-        "/c/texts/benchmark/runs/",
-    ):
-        text = alice.get(page, follow=True).content.decode()
-        assert all(run.name in text for run in runs), page
+    for part in ("", f"report/{Report.objects.get().number}/", "runs/"):
+        text = alice.get(f"{here}{part}", follow=True).text
+        assert all(run.name in text for run in runs), part
     for run in runs[1:]:
-        page = alice.get(f"/c/texts/benchmark/runs/{run.pk}/").content.decode()
+        page = alice.get(f"{here}runs/{run.pk}/").text
         assert run.get_kind_display().capitalize() in page and "none (no model used)" in page
 
 

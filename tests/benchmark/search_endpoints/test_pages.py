@@ -9,7 +9,6 @@ from annotation.models import AuditEntry
 from benchmark.models import SearchEndpoint
 from benchmark.search_endpoints.kinds import KINDS
 from tests.benchmark.search_endpoints.conftest import KEY
-from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
 SECRET = KEY.removeprefix("Bearer ")
@@ -22,7 +21,7 @@ def as_form(shop: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_an_endpoint_is_added_tested_changed_and_deleted(client, olga, engine, shop):
-    page = client.get(reverse("search_endpoints")).content.decode()
+    page = client.get(reverse("search_endpoints")).text
     assert 'class="empty"' in page
     assert all(reverse("add_search_endpoint", args=[kind]) in page for kind in KINDS)
     response = client.post(reverse("add_search_endpoint", args=["http"]), as_form(shop))
@@ -68,7 +67,7 @@ def test_a_refused_form_is_kept_and_nothing_is_stored(client, olga, engine, shop
     address = reverse("add_search_endpoint", args=["http"])
     response = client.post(address, {**as_form(shop), "body": '{"q": "{{quer}}"}', "name": "kept"})
     assert response.status_code == 422 and list(response.context["form"].errors) == ["body"]
-    assert 'value="kept"' in response.content.decode()
+    assert 'value="kept"' in response.text
     assert not SearchEndpoint.objects.exists()
     client.post(address, as_form(shop))
     again = client.post(address, as_form(shop))
@@ -76,19 +75,11 @@ def test_a_refused_form_is_kept_and_nothing_is_stored(client, olga, engine, shop
     assert SearchEndpoint.objects.count() == 1
 
 
-@pytest.mark.parametrize("query", ["html", "slow", ""])
-def test_a_test_that_fails_shows_one_line(client, olga, engine, shop, query):
+def test_a_test_that_fails_shows_one_line(client, olga, engine, shop):
     engine.plan("html", "<html>", media="text/html")
-    engine.delay = 1.0 if query == "slow" else 0.0
     client.post(reverse("add_search_endpoint", args=["http"]), as_form({**shop, "timeout_s": 0.8}))
-    endpoint = SearchEndpoint.objects.get()
-    response = client.post(reverse("test_search_endpoint", args=[endpoint.pk]), {"query": query, "k": 3})
-    assert response.status_code == 422
-    assert ('id="failure"' in response.content.decode()) == bool(query)
-
-
-def test_only_owners_of_the_site_see_them(client, db):
-    client.force_login(make_user("alice"))
-    for name, arguments in (("search_endpoints", []), ("add_search_endpoint", ["http"]), ("search_endpoint", [1])):
-        assert client.get(reverse(name, args=arguments)).status_code == 403
-    assert client.post(reverse("delete_search_endpoint", args=[1])).status_code == 403
+    here = reverse("test_search_endpoint", args=[SearchEndpoint.objects.get().pk])
+    for query, delay in (("html", 0.0), ("slow", 1.0), ("", 0.0)):
+        engine.delay = delay
+        response = client.post(here, {"query": query, "k": 3})
+        assert response.status_code == 422 and ('id="failure"' in response.text) == bool(query)

@@ -78,7 +78,7 @@ def test_json_has_the_columns_of_the_csv_with_null_for_a_blank_cell():
 
 
 def test_whoever_chose_a_language_for_good_gets_english_csv_too():
-    _collection, charlie = whole_scene()
+    charlie = whole_scene()[1]
     charlie.user.language = "zh-hans"
     charlie.user.save(update_fields=["language"])
     client, address = reader(charlie, "en"), "/c/books/benchmark/hole-filling/?table=safety&as="

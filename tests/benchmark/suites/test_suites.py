@@ -1,14 +1,9 @@
 """Suites: members' columns, the unweighted mean, and blanks where a system or a report is missing."""
 
-import csv
-import json
 from dataclasses import replace
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from django.test import Client
 
 from annotation.models import AuditEntry, Role
 from annotation.templatetags.reports import few
@@ -20,7 +15,8 @@ from benchmark.suites import groups
 from corpus.errors import BadInput
 from tests.benchmark.report.test_reports import World
 from tests.benchmark_scene import collection_of_books, filled, runs_of, whole_scene
-from tests.factories import make_member
+from tests.called import call
+from tests.factories import client_of, make_member
 
 pytestmark = pytest.mark.django_db
 
@@ -38,23 +34,28 @@ class Two:
         return reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two])
 
 
-def test_members_stand_in_columns_beside_their_unweighted_mean():
+def command(*args: object) -> Any:
+    """What the command printed: a document, or one line of complaint."""
+    ended = call("suite", *args, "--json")
+    assert (ended.code, bool(ended.out)) in ((0, True), (2, False))
+    return ended.json if ended.out else ended.err
+
+
+def test_members_stand_in_columns_beside_their_unweighted_mean_and_one_that_lacks_a_system_blanks_it():
     both = Two()
-    books, films = both.report(both.books), both.report(both.films)
+    books = both.report(both.books)
+    rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
+    assert {row["system"] for row in rows} == {"one", "two"} and all(row["mean"] is None for row in rows)
+    films = both.report(both.films)
+    reports.ensure_report(both.films.collection, both.films.before, both.films.before, [both.films.one])
+    assert groups.member_report(both.films.collection) == films, "the newest report of two versions speaks for it"
+    assert groups.member_report(both.films.collection, k=3) is None
     lines = {line["system"]: line for line in groups.suite_lines(groups.suite_columns(both.suite), "hit")}
     given = [report.result["systems"][0]["values"]["hit"] for report in (books, films)]
     assert lines["one"]["values"] == given
     assert lines["one"]["mean"] == {
         name: pytest.approx((given[0][name] + given[1][name]) / 2) for name in ("before", "after", "change")
     }
-
-
-def test_a_system_that_a_member_lacks_has_a_blank_mean():
-    both = Two()
-    both.report(both.books)
-    rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
-    assert {row["system"] for row in rows} == {"one", "two"} and all(row["mean"] is None for row in rows)
-    both.report(both.films)
     rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
     assert [(row["system"], row["mean"] is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
     assert rows[1]["values"][0] is None and rows[2]["values"][1] is None
@@ -87,124 +88,91 @@ def test_means_are_tested_over_the_queries_of_all_members():
 
 
 @pytest.mark.slow
-def test_many_queries_tell_systems_apart_and_the_page_shows_it(client, monkeypatch):
+def test_many_queries_tell_systems_apart_and_the_page_shows_it(monkeypatch):
     collection, charlie = whole_scene()
     other = collection_of_books("stones")
     make_member(other, "charlie", Role.ADMIN)
     runs = runs_of(other)
     before = versions.original_version(other)
-    done = filled(other, runs)
-    assert done.after is not None
-    reports.ensure_report(other, before, done.after, runs)
+    reports.ensure_report(other, before, filled(other, runs).after, runs)
     suite = groups.make_suite(name="both", collections=[collection, other])
     rows = {row["system"]: row["tests"] for row in groups.suite_lines(groups.suite_columns(suite), "ndcg")}
     assert len({found["letters_after"] for found in rows.values()}) > 1
     assert rows["dense-large"]["p_holm"] < 0.01 and rows["dense-large"]["low"] > 0
-    client.force_login(charlie.user)
     monkeypatch.setattr(groups, "AT_ONCE", 100)
-    recall = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
+    client = client_of(charlie)
+
+    def page(query=""):
+        return client.get(f"/suites/{suite.pk}/{query}").text
+
+    recall = page("?measure=recall")
     assert "Test significance" in recall and 'class="letters"' not in recall, "many are tested when that is asked for"
-    asked = client.get(f"/suites/{suite.pk}/?measure=recall&tests=1").content.decode()
-    assert 'class="letters"' in asked
-    kept = client.get(f"/suites/{suite.pk}/?measure=recall").content.decode()
-    assert 'class="letters"' in kept and "Test significance" not in kept, "it is kept from then on"
-    page = client.get(f"/suites/{suite.pk}/").content.decode()
-    assert f'<span class="letters">{rows["dense-large"]["letters_after"]}</span>' in page
-    assert "< 0.001" in page.replace("&lt;", "<")
-    hole = client.get(f"/suites/{suite.pk}/?measure=hole").content.decode()
-    assert 'class="letters"' not in hole, "Hole@k orders no systems"
-
-
-def test_the_newest_report_of_two_versions_speaks_for_a_member():
-    world = World()
-    compared = reports.ensure_report(world.collection, world.before, world.after, [world.one])
-    reports.ensure_report(world.collection, world.before, world.before, [world.one])
-    assert groups.member_report(world.collection) == compared
-    assert groups.member_report(world.collection, k=3) is None
+    assert 'class="letters"' in page("?measure=recall&tests=1")
+    recall = page("?measure=recall")
+    assert 'class="letters"' in recall and "Test significance" not in recall, "it is kept from then on"
+    assert f'<span class="letters">{rows["dense-large"]["letters_after"]}</span>' in page()
+    assert "< 0.001" in page().replace("&lt;", "<")
+    assert 'class="letters"' not in page("?measure=hole"), "Hole@k orders no systems"
 
 
 def test_what_cannot_be_a_suite_is_refused():
-    world = World()
-    with pytest.raises(BadInput, match="between 1 and 100 collections"):
-        groups.make_suite(name="none", collections=[])
-    with pytest.raises(BadInput, match="Use letters"):
-        groups.make_suite(name="two words", collections=[world.collection])
-    groups.make_suite(name="once", collections=[world.collection])
-    with pytest.raises(BadInput, match="exists"):
-        groups.make_suite(name="once", collections=[world.collection])
+    collection = World().collection
+    groups.make_suite(name="once", collections=[collection])
+    for name, members, problem in (
+        ("none", [], "between 1 and 100 collections"),
+        ("two words", [collection], "Use letters"),
+        ("once", [collection], "exists"),
+    ):
+        with pytest.raises(BadInput, match=problem):
+            groups.make_suite(name=name, collections=members)
     assert Suite.objects.count() == 1 and AuditEntry.objects.filter(act="suite.made").count() == 1
 
 
-def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, Any]:
-    """Exit code, and what it printed: a document, or one line of complaint."""
-    try:
-        call_command("suite", *map(str, args), "--json")
-    except SystemExit as ended:
-        told = capsys.readouterr()
-        assert told.out == ""
-        return int(str(ended.code)), told.err
-    return 0, json.loads(capsys.readouterr().out)
-
-
-def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(capsys, tmp_path):
+def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(tmp_path):
     """The first two rows of DREAM table 8, and a member whose debates had one round."""
     worlds = [World(), World(), World()]
     names = [world.collection.name for world in worlds]
-    command(capsys, "make", "all", *names)
-    code, told = command(capsys, "funnel", "all")
-    assert code == 2 and "holes NAME --fill" in told
+    command("make", "all", *names)
+    assert "holes NAME --fill" in command("funnel", "all")
     steps = [(35_579, 20_137, [17_893, 2_244, 1_382, 862]), (41_656, 11_126, [10_558, 568, 422, 146]), (10, 8, [7, 1])]
     for world, (candidates, left, debated) in zip(worlds, steps, strict=True):
+        pairs = zip(debated[::2], debated[1::2], strict=True)
+        rounds = [{"round": at, "agreed": agreed, "open": still} for at, (agreed, still) in enumerate(pairs, 1)]
         begun = Funnel.begun(candidates + 5, 5, candidates, 0)
-        rounds = [
-            {"round": at, "agreed": debated[2 * at - 2], "open": debated[2 * at - 1]}
-            for at in (1, 2)[: len(debated) // 2]
-        ]
         funnel = replace(begun, after_filter=left, rounds=rounds, to_people=debated[-1], relevant=3).document
         about = {"collection": world.collection, "depth": 10, "before": world.before}
         Filling.objects.create(**about, funnel={}, state="preparing")
         Filling.objects.create(**about, funnel=funnel)
         Filling.objects.create(**about, funnel={**funnel, "pool": 1}, state="cancelled")
-    _, found = command(capsys, "funnel", "all", "--csv", tmp_path / "f.csv")
+        charlie = make_member(world.collection, "charlie", Role.ADMIN)
+    found = command("funnel", "all", "--csv", tmp_path / "f.csv")
     assert [one["collection"] for one in found["members"]] == names and found["members"][2]["funnel"]["pool"] == 15
-    header, *rows, total = csv.reader(StringIO((tmp_path / "f.csv").read_text()))
-    assert header[3:7] == [
-        "after filtering",
-        "consensus in round 1",
-        "disagreement after round 1",
-        "consensus in round 2",
-    ]
+    text = (tmp_path / "f.csv").read_text()
+    header, *rows, total = (line.split(",") for line in text.splitlines())
+    between = ["consensus in round 1", "disagreement after round 1", "consensus in round 2"]
+    assert header[3:7] == ["after filtering", *between]
     assert rows[0] == [names[0], "35584", "35579", "20137", "17893", "2244", "1382", "862", "862", "3"]
     assert rows[2][4:] == ["7", "1", "", "", "1", "3"]
     assert total == ["total", "77260", "77245", "31271", "28458", "2813", "", "", "1009", "9"]
-    client, suite = Client(), Suite.objects.get()
-    for world in worlds:
-        client.force_login(make_member(world.collection, "charlie", Role.ADMIN).user)
-    page = client.get(f"/suites/{suite.pk}/").content.decode()
-    assert "31,271" in page
-    assert (
-        client.get(f"/suites/{suite.pk}/?table=all-funnel&as=csv").content.decode() == (tmp_path / "f.csv").read_text()
-    )
+    client, here = client_of(charlie), f"/suites/{Suite.objects.get().pk}/"
+    assert "31,271" in client.get(here).text and client.get(f"{here}?table=all-funnel&as=csv").text == text
 
 
-def test_the_command_makes_lists_reports_and_deletes(capsys, tmp_path):
+def test_the_command_makes_lists_reports_and_deletes(tmp_path):
     names = [World().collection.name, World().collection.name]
-    _, made = command(capsys, "make", "both", *names, "--title", "Books & films")
+    made = command("make", "both", *names, "--title", "Books & films")
     assert made == {"suite": "both", "title": "Books & films", "members": names}
-    assert command(capsys, "list") == (0, {"suites": [made]})
+    assert command("list") == {"suites": [made]}
     files = ["--csv", tmp_path / "t.csv", "--latex", tmp_path / "t.tex"]
-    _, found = command(capsys, "report", "both", "--measure", "hit", "--k", 2, *files)
+    found = command("report", "both", "--measure", "hit", "--k", 2, *files)
     assert [one["collection"] for one in found["members"]] == names and all(one["report"] for one in found["members"])
     first = found["systems"][0]
-    assert first["name"] == "one" and first["mean"]["after"] == pytest.approx(
-        sum(value["after"] for value in first["values"].values()) / 2
-    )
+    values = [value["after"] for value in first["values"].values()]
+    assert first["name"] == "one" and first["mean"]["after"] == pytest.approx(sum(values) / 2)
     assert first["tests"]["p"] == 2 / 2**4, "four queries, all one way"
     assert first["tests"]["letters_after"] == "a"
     assert (tmp_path / "t.csv").read_text().startswith("system,")
     assert r"Books \& films: Hit@2" in (tmp_path / "t.tex").read_text()
-    assert command(capsys, "delete", "both")[0] == 0 and not Suite.objects.exists()
-    code, told = command(capsys, "report", "both")
-    assert code == 2 and "suite both" in told
-    code, told = command(capsys, "make", "both", "nowhere")
-    assert code == 2 and "nowhere" in told
+    command("delete", "both")
+    assert not Suite.objects.exists() and "suite both" in command("report", "both")
+    assert "nowhere" in command("make", "both", "nowhere")
