@@ -9,12 +9,11 @@ from tokenizers import Tokenizer, models
 
 from annotation.models import AuditEntry, Role
 from benchmark.agents.board import build_board
-from benchmark.agents.grading import GRADINGS
-from benchmark.agents.references import REFERENCES
 from benchmark.agents.sampling import ensure_sample
 from benchmark.agents.suites import suite_board
-from benchmark.models import AgentJob, AgentSample, Suite, SuiteMember, Trace
-from tests.benchmark.agents.scripted import finish, start_search, wings, with_aspects
+from benchmark.models import AgentJob, AgentSample, Suite, Trace
+from tests.benchmark.agents.scripted import wings, with_aspects
+from tests.benchmark.agents.test_study import write_references
 from tests.factories import client_of, make_member
 from tests.reading import flat, page_text
 from tests.site.test_statements import statements as statements
@@ -123,6 +122,14 @@ def test_traces_say_what_was_found_and_what_was_never_reached(charlie, collectio
     lines = b"".join(charlie.get(f"{HOME}{job.number}/traces.jsonl").streaming_content).decode().splitlines()
     assert len(lines) == 8 and json.loads(lines[0])["returned"] == ["alpha-1", "gamma-1"]
     assert charlie.get(f"{HOME}{job.number}/judgments.jsonl").status_code == 404
+    graded(job)
+    judgments = b"".join(charlie.get(f"{HOME}{job.number}/judgments.jsonl").streaming_content).decode().splitlines()
+    assert len(judgments) == 4
+    write_references(collection)
+    assert "cites" in page_text(charlie, f"{HOME}references/")
+    written = AgentJob.objects.get(kind="reference")
+    lines = b"".join(charlie.get(f"{HOME}{written.number}/references.jsonl").streaming_content).decode().splitlines()
+    assert len(lines) == 2
 
 
 def test_one_trace_shows_rounds_documents_answers_and_grades(charlie, collection):
@@ -166,29 +173,3 @@ def test_what_cannot_be_started_keeps_the_form(charlie, collection):
     assert response.status_code == 422 and "not searched wings" in response.text
     assert 'name="judge"' in response.text
     assert charlie.get(f"{HOME}start/else/").status_code == 404
-
-
-def test_a_suite_shows_the_unweighted_mean(charlie, collection):
-    suite = Suite.objects.create(name="one")
-    SuiteMember.objects.create(suite=suite, collection=collection, place=1)
-    page = f"/suites/{suite.pk}/agents/"
-    assert charlie.get(page).context["board"] is None
-    graded(traced(collection))
-    assert f"{4 * 0.951229424500714:.4f}" in page_text(charlie, f"{page}?protocol=adaptive")
-    assert b"unweighted" in charlie.get(f"{page}?protocol=adaptive&table=suite-agents&as=tex").content
-
-
-@pytest.mark.django_db(transaction=True)
-def test_offline_agents_fill_all_pages(charlie, collection, settings, tmp_path):
-    settings.VAR = tmp_path
-    written = finish(REFERENCES.start_or_join(collection, {"judge": OFFLINE}))
-    search = start_search(collection, retrievers=["bm25"], agents=[OFFLINE], protocol="fixed")
-    finish(search)
-    finish(GRADINGS.start_or_join(search.collection, {"search": search, "judge": OFFLINE}))
-    page = page_text(charlie, HOME)
-    assert "2 of 2" in page and OFFLINE in page
-    assert "cites" in page_text(charlie, f"{HOME}references/")
-    lines = b"".join(charlie.get(f"{HOME}{written.number}/references.jsonl").streaming_content).decode().splitlines()
-    assert len(lines) == 2
-    assert charlie.get(f"{HOME}{search.number}/judgments.jsonl").status_code == 200
-    assert "Round 3" in page_text(charlie, f"{HOME}traces/{Trace.objects.first().pk}/")

@@ -9,9 +9,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from benchmark.agents import demo
 from benchmark.agents.board import build_board
 from benchmark.agents.exchange import describe_traces
-from benchmark.models import AgentJob, AgentSample, AnswerAssessment, Suite, SuiteMember, Trace
+from benchmark.models import AgentJob, AgentSample, AnswerAssessment, ReferenceAnswer, Suite, SuiteMember, Trace
+from corpus import bundled
+from corpus.models import Collection
+from corpus.models.aspects import Aspect
 from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import agent, answer, finish, says, search, wings, with_aspects
 from tests.called import call
@@ -147,3 +151,26 @@ def test_references_are_written_and_saved(scene, model_server, tmp_path):
     assert (said.json["written"], said.json["problems"]) == (2, {})
     row = json.loads((tmp_path / "r.jsonl").read_text().splitlines()[0])
     assert row["citations"] == ["alpha-1", "beta-1"] and len(row["prompt_sha256"]) == 64
+
+
+def test_the_demo_has_graded_answers_of_an_offline_agent(settings, tmp_path):
+    settings.VAR = tmp_path
+    built = bundled.build(tmp_path)
+    files = [part for name in ("corpus", "queries", "pairs") for part in (f"--{name}", tmp_path / f"{name}.jsonl")]
+    assert call("import_collection", "reference", *files, "--grades", 1).code == 0
+    collection = Collection.objects.get(name="reference")
+    started = demo.start_searches(collection, tmp_path / "aspects.jsonl")
+    assert not demo.are_over(started)
+    assert [finish(one).state for one in started] == ["ready"] * 3
+    assert demo.are_over(started)
+    demo.start_gradings(collection)
+    for job in AgentJob.objects.filter(kind="grade"):
+        assert finish(job).state == "ready", job.error
+    assert Aspect.objects.count() == built["aspects"] == 8
+    assert ReferenceAnswer.objects.filter(problem="").count() == 4
+    for job in AgentJob.objects.filter(kind="search"):
+        (cell,) = build_board(job).lines[0]["cells"]
+        assert cell.agent == "offline-rewriter" and None not in cell.values.values()
+    assert [one.pk for one in demo.start_searches(collection, tmp_path / "aspects.jsonl")] == [
+        one.pk for one in started
+    ]

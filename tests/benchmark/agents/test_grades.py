@@ -40,9 +40,6 @@ def test_retrievers_stand_in_the_order_of_their_mean_aer():
     order = ["BGE", "RTriever", "BM25", "DIVER", "DIVER-1020", "Qwen3", "GTE", "GritLM", "ReasonIR", "INSTRUCTOR"]
     assert order_by_mean(printed) == order
     assert order_by_mean({"b": None, "a": None, "c": 1.0}) == ["c", "a", "b"]
-
-
-def test_a_mean_over_agents_needs_two_and_all_of_them():
     assert mean_over_agents([3.0, 4.0]) == 3.5
     assert mean_over_agents([3.0]) is None
     assert mean_over_agents([3.0, None]) is None
@@ -68,9 +65,6 @@ def test_halves_go_to_the_even_number_where_that_is_chosen():
     assert [rate_completeness(Fraction(w), EVEN) for w in (0.375, 0.875)] == [2, 4]
     differ = sum(rate_completeness(w) != rate_completeness(w, EVEN) for w in cases)
     assert differ / len(cases) == pytest.approx(0.032, abs=5e-4)
-
-
-def test_coverage_is_weighed():
     assert weigh_coverage({"a1": 3, "a2": 1}, {"a1": 1.0, "a2": 0.5}) == Fraction(7, 8)
     assert weigh_coverage({}, {}) is None
 
@@ -100,9 +94,6 @@ def test_a_trace_says_where_gold_came_and_what_was_bought_for_nothing():
     assert find_unreached_aspects(rounds, {"a1": {"d1"}, "a2": {"d9"}, "a3": set()}) == ["a2", "a3"]
     nothing = measure_searches([["x"], []], {"d1"})
     assert (nothing.gold_shares, nothing.searches_without_gold, nothing.searches_after_last_gold) == ((0.0, 0.0), 2, 2)
-
-
-def test_repeats_are_what_figure_9_counts():
     rounds = [[f"d{(at * 5 + place) % 28}" for place in range(5)] for at in range(12)]
     found = measure_searches(rounds, set())
     assert found.repeated_slots / found.slots == pytest.approx((60 - 28) / 60)

@@ -13,6 +13,8 @@ from benchmark.answers.alignment import (
     normalise,
 )
 from benchmark.answers.exact_match import is_exact_match
+from benchmark.answers.suites import suite_lines, values_of
+from benchmark.answers.tables import suite_tables
 
 HIT = np.array([1, 1, 0, 0, 1, 0], dtype=np.float64)
 CORRECT = np.array([1, 0, 0, 1, 1, 0], dtype=np.bool_)
@@ -28,9 +30,6 @@ def test_alignment_by_hand_and_the_graded_one_equals_numpys():
     for found, expected in ((HIT, 0.5), (np.ones(6), 1.0)):
         (cell,) = compare_versions(["a"], ["j"], retrieval(found), None, outcomes(np.ones(6)), 0)["cells"]
         assert cell["align"]["before"] == expected, "a number, too, where all answers are right"
-
-
-def test_without_variance_the_graded_one_is_none_and_says_why():
     alike = np.ones(6, dtype=np.bool_)
     assert graded_align(NDCG, alike) == graded_align(NDCG, ~alike) == (None, NO_SPREAD["answers"])
     assert graded_align(np.full(6, 0.3), CORRECT) == (None, NO_SPREAD["retrieval"])
@@ -48,11 +47,14 @@ def retrieval(*rows):
     return RetrievalOutcomes(found, found)
 
 
-def test_two_systems_that_swap_are_both_moved():
+def test_two_systems_that_swap_are_both_moved_and_one_version_alone_has_no_change():
     before, after = retrieval([1, 1, 0, 0], [1, 0, 0, 0]), retrieval([1, 1, 0, 0], [1, 1, 1, 0])
     found = compare_versions(["a", "b"], ["j"], before, after, outcomes([1, 1, 0, 0], [1, 1, 1, 0]), 0)
     assert found["moved"] == 2
     assert [(one["rank_before"], one["rank_after"]) for one in found["systems"]] == [(1, 2), (2, 1)]
+    found = compare_versions(["a"], ["j"], retrieval([1, 0]), None, outcomes([1, 1]), 0)
+    assert {key: value for key, value in found["cells"][0]["align"].items() if value is not None} == {"before": 0.5}
+    assert found["moved"] is None and found["cells"][0]["graded"]["after"] is None
 
 
 def test_intervals_are_paired_and_seeded_and_agree_with_p():
@@ -68,12 +70,6 @@ def test_intervals_are_paired_and_seeded_and_agree_with_p():
     assert one["p"] < 0.05 and one["low"] > 0
     still = compare_versions(*asked[:3], asked[2], *asked[4:])["cells"][0]["align"]
     assert (still["change"], still["p"]) == (0, 1) and still["low"] <= 0 <= still["high"]
-
-
-def test_one_version_alone_has_no_change():
-    found = compare_versions(["a"], ["j"], retrieval([1, 0]), None, outcomes([1, 1]), 0)
-    assert {key: value for key, value in found["cells"][0]["align"].items() if value is not None} == {"before": 0.5}
-    assert found["moved"] is None and found["cells"][0]["graded"]["after"] is None
 
 
 def test_the_mean_over_systems_is_that_of_its_cells():
@@ -126,3 +122,45 @@ def test_normalised_values_run_from_nought_to_one_and_equal_ones_have_none():
 )
 def test_an_exact_match_minds_neither_case_nor_punctuation_nor_articles(answer, references, equal):
     assert is_exact_match(answer, references) is equal
+
+
+# DREAM table 6.
+ORIGINAL = [0.59, 0.73, 0.76, 0.74, 0.64, 0.67, 0.74]
+BRIDGE = [0.88, 0.86, 0.84, 0.81, 0.85, 0.84, 0.81]
+
+
+def align(before, after):
+    return {"before": before, "after": after, "change": after - before}
+
+
+def member(before, after, *, complete=True, systems=("bm25",)):
+    values = {"generator": "llama", "align": align(before, after), "graded": align(before / 2, after / 2)}
+    cells, means = [{"system": one, **values} for one in systems], [values]
+    return values_of({"complete": complete, "cells": cells, "means": means, "queries": 20})
+
+
+@pytest.fixture
+def table6():
+    return [member(*values) for values in zip(ORIGINAL, BRIDGE, strict=True)]
+
+
+def test_the_mean_over_members_is_unweighted_as_in_the_papers_table(table6):
+    over_all, of_bm25 = suite_lines(table6)
+    assert over_all["system"] == "" and of_bm25["system"] == "bm25"
+    assert over_all["mean"]["before"] == pytest.approx(0.6957, abs=5e-5)
+    assert over_all["mean"]["after"] == pytest.approx(0.8414, abs=5e-5)
+    assert (f"{over_all['mean']['before']:.2f}", f"{over_all['mean']['after']:.2f}") == ("0.70", "0.84")
+    lines = suite_lines([*table6, member(0.5, 0.6, systems=("bm25", "dense"))])
+    assert {line["system"]: line["mean"] is None for line in lines} == {"": True, "bm25": False, "dense": True}
+    tables = suite_tables("main", 10, [f"m{n}" for n in range(7)], suite_lines(table6))
+    first, graded = (table.csv().splitlines()[1].split(",") for table in tables)
+    assert first[:4] == ["mean", "llama", "0.59", "0.88"]
+    assert first[-2:] == [repr(sum(ORIGINAL) / 7), repr(sum(BRIDGE) / 7)]
+    assert list(map(float, graded[-2:])) == pytest.approx([sum(ORIGINAL) / 14, sum(BRIDGE) / 14])
+
+
+@pytest.mark.parametrize("lost", [{}, member(0.5, 0.6, complete=False)])
+def test_a_member_without_whole_results_blanks_the_mean(table6, lost):
+    lines = suite_lines([*table6, lost])
+    assert [line["mean"] for line in lines] == [None, None]
+    assert lines[0]["values"][-1] is None and lines[0]["values"][0]["before"] == 0.59

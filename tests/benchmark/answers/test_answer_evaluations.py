@@ -1,4 +1,4 @@
-"""Answers against a scripted server: what is asked, what is kept, and what both versions of the qrels make of it."""
+"""Answers against a scripted server: what is asked and kept, evidence, both versions of the qrels, and `rag`."""
 
 import json
 import zlib
@@ -11,14 +11,19 @@ from benchmark.answers.evaluations import ANSWERS
 from benchmark.answers.listing import list_contexts
 from benchmark.answers.results import choose_versions
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
+from benchmark.suites.groups import make_suite
 from corpus.errors import BadInput
+from corpus.models import Pair, Target
 from jobs.models import JobState
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.conversations import NO_INFORMATION
 from tests.benchmark.answers import scene
 from tests.benchmark.answers.scene import ANSWER, RIGHT, WRONG, answered, begin, rows, work
+from tests.benchmark_scene import by_id
+from tests.called import call
+from tests.engine_parts import make_judge
 from tests.factories import make_document, make_query
-from tests.rankings import make_run
+from tests.rankings import make_run, start_run, work_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -207,3 +212,123 @@ def test_what_cannot_work_is_refused_and_leaves_nothing(wings, given, problem):
     with pytest.raises(BadInput, match=problem):
         begin(wings, **given)
     assert not AnswerEvaluation.objects.exists()
+
+
+WHO = ("--systems", "bm25,dense", "--generator", "writer", "--judge", "grader", "--k", "2")
+
+
+def rag(name, *given):
+    return call("rag", name, *WHO, *given)
+
+
+def test_a_finished_evaluation_is_printed_with_both_versions(wings):
+    answered(wings)
+    scene.filled_version(wings, q2="d3")
+    assert rag("wings").out.splitlines()[0] == "wings: RAGAlign@2 over 2 queries, qrels 1 and 2"
+    told = rag("wings", "--json").json
+    assert (told["state"], told["queries"], told["complete"], told["calls"]) == ("ready", 2, True, 6)
+    assert (told["moved"], told["no_answers"]) == (1, 1)
+    cells = {(one["system"], one["align"]["before"], one["align"]["after"]) for one in told["cells"]}
+    assert cells == {("bm25", 0.5, 0.5), ("dense", 0.0, 0.5)}
+    named = rag("wings", "--json", "--before", 2, "--after", 1).json
+    assert (named["before"], named["after"]) == (2, 1)
+    refused = rag("wings", "--before", 9)
+    assert refused.code == 2 and "9" in refused.err and "1, 2" in refused.err
+
+
+def test_a_suite_has_its_members_and_the_unweighted_mean(wings, model_server):
+    plates = scene.wings_collection("plates")
+    scene.two_runs(plates)
+    make_suite(name="main", collections=[wings, plates])
+    for one in (wings, plates):
+        answered(one)
+    told = rag("main", "--json").json
+    assert [one["collection"] for one in told["members"]] == ["wings", "plates"]
+    means = [(line["system"], line["mean"]["before"]) for line in told["lines"]]
+    assert means == [("", 0.25), ("bm25", 0.5), ("dense", 0.0)]
+
+
+def test_a_suite_shares_its_limits_by_the_number_of_answers(wings):
+    plates = scene.wings_collection("plates")
+    for n in range(4):
+        make_query(plates, f"query {n}", external_id=f"more{n}", answers=["a secret"])
+    scene.two_runs(plates)
+    make_suite(name="main", collections=[wings, plates])
+    rag("main", "--max-calls", 8, "--budget", 4)
+    found = AnswerEvaluation.objects.values_list("collection__name", "options__max_calls", "options__budget")
+    assert set(found) == {("wings", 2, 1.0), ("plates", 6, 3.0)}
+
+
+EXACT = {"contains": "Answer this query", "text": '{"Answer": "A secret LIFT."}'}
+
+
+def write_evidence(collection, query, document, text, good=True):
+    queries, documents = by_id(collection)
+    pair, _new = Pair.objects.get_or_create(
+        collection=collection, query=queries[query], document=documents[document], defaults={"is_candidate": False}
+    )
+    Target.objects.create(
+        pair=pair, version=1, kind="judge", writer="prism", contribution="It says how.", evidence=text, good=good
+    )
+
+
+@pytest.fixture
+def evidenced(settings, tmp_path, model_server):
+    settings.VAR, settings.RETRY_SECONDS = tmp_path, 0.01
+    collection = scene.wings_collection()
+    make_run(collection, "three", {query: ["d1", "d2", "d3"] for query in scene.QUERIES})
+    scene.models(model_server, "writer", "grader")
+    model_server.script(writer=[EXACT], grader=[RIGHT])
+    # Words of the documents: d1 8, d2 8, d3 5.
+    write_evidence(collection, "q1", "d1", "Slipstream changes lift.")
+    write_evidence(collection, "q1", "d3", "Heat flows.")
+    write_evidence(collection, "q1", "d2", "Not good enough to show.", good=False)
+    write_evidence(collection, "q2", "d3", "Heat through a plate.")
+    return collection
+
+
+def test_evidence_is_shown_in_the_runs_order_and_documents_without_any_are_left_out(evidenced, model_server):
+    evaluation = answered(evidenced, systems=["three"], k=3, contexts="evidence")
+    asked = [scene.fenced(one) for one in model_server.requests() if "Answer this query" in one["user"]]
+    assert {one["query"]: one["documents"] for one in asked} == {
+        "wing lift": ["Slipstream changes lift.", "Heat flows."],
+        "heated plate": ["Heat through a plate."],
+    }
+    found = rows(evaluation)
+    assert [found[query, "three", "writer"].without_evidence for query in ("q1", "q2")] == [1, 2]
+    names = {one.pk: one.external_id for one in evidenced.document_set.all()}
+    assert [names[key] for key in found["q1", "three", "writer"].documents] == ["d1", "d3"]
+
+
+def test_exact_match_and_words_saved_by_hand(evidenced):
+    evaluation = answered(evidenced, systems=["three"], k=3, contexts="evidence")
+    found = rows(evaluation)
+    words = {query: (row.document_length, row.context_length) for (query, *_), row in found.items()}
+    assert words == {"q1": (8 + 5, 3 + 2), "q2": (5, 4)}
+    (cell,) = results.load_result(evaluation, results.choose_versions(evidenced))["cells"]
+    assert (cell["document_length"], cell["context_length"]) == (18, 9)
+    assert cell["saved"] == 0.5 and cell["without_evidence"] == 3
+    assert cell["exact_match"] == 0.5, "the answer is q1's to the letter, and not q2's"
+    whole = answered(evidenced, systems=["three"], k=3)
+    (cell,) = results.load_result(whole, results.choose_versions(evidenced))["cells"]
+    assert (cell["saved"], cell["without_evidence"]) == (0.0, 0), "documents save nothing"
+
+
+def test_a_runs_own_reranker_comes_before_what_was_written_for_the_collection(evidenced, model_server):
+    told = [
+        {"index": 1, "relevance_score": 0.9, "evidence": "Lift grows."},
+        {"index": 0, "relevance_score": 0.8, "evidence": "Slipstream."},
+        {"index": 2, "relevance_score": 0.1, "evidence": ""},
+    ]
+    make_judge(model_server, "prism", provider="rerank-endpoint", parameters={"evidence": True})
+    model_server.script(prism=[{"body": json.dumps({"results": told})}], writer=[EXACT], grader=[RIGHT])
+    work_on(start_run(evidenced, "rerank", "ours", run="three", judge="prism", top=3, depth=3))
+    assert {one["body"]["return_evidence"] for one in model_server.requests()} == {True}
+
+    answered(evidenced, systems=["three", "ours"], k=3, contexts="evidence")
+    shown = {tuple(scene.fenced(one)["documents"]) for one in model_server.requests() if "Answer this" in one["user"]}
+    assert shown == {
+        ("Lift grows.", "Slipstream."),
+        ("Slipstream changes lift.", "Heat flows."),
+        ("Heat through a plate.",),
+    }

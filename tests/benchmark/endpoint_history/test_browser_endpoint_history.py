@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from annotation.models import Role
-from benchmark.models import Filling, Run
+from benchmark.models import Run
 from benchmark.qrels import versions
-from benchmark.report.leaderboard import load_leaderboard
-from corpus.models import Document, Item, Label, Pair
+from corpus.models import Item, Label, Pair
 from tests.factories import make_collection, make_endpoint, make_member, make_query
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.rankings import work_on
-from tests.shop_search import product, shop_search
+from tests.shop_search import shop_search
 
 if TYPE_CHECKING:
     pass
@@ -25,13 +24,17 @@ HERE = "/c/shop/benchmark/"
 @pytest.mark.parametrize("look", EACH_LOOK)
 def test_from_queries_alone_to_what_is_new(instance, new_page, violations, settings, look):
     collection = make_collection("shop")
-    charlie = make_member(collection, "charlie", Role.ADMIN)
     for name, text in (("q1", "red shoes"), ("q2", "rain coat")):
         make_query(collection, text, external_id=name)
-    page = new_page(user=charlie.user, **LOOKS[look])
+    page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LOOKS[look])
 
-    def check() -> None:
+    def check():
         assert violations(page) == [] and not page.evaluate(SIDEWAYS), page.url
+
+    def make_run():
+        page.locator("#make form button.primary").click()
+        page.wait_for_url("**/runs/*/")
+        return work_on(Run.objects.latest("pk"))
 
     page.goto(f"{HERE}runs/make/?type=search")
     assert page.locator("#lacks").is_visible() and page.locator("main button.primary").is_disabled()
@@ -40,12 +43,9 @@ def test_from_queries_alone_to_what_is_new(instance, new_page, violations, setti
         make_endpoint(**engine.settings)
         page.goto(f"{HERE}runs/make/")
         assert page.input_value("#type") == "search", "no other system has documents to rank"
-        assert page.input_value("#id_depth") == "20"
         page.fill("#id_depth", "3")
         check()
-        page.locator("#make form button.primary").click()
-        page.wait_for_url("**/runs/*/")
-        first = work_on(Run.objects.get())
+        first = make_run()
         page.goto(f"{HERE}search/shop/")
         check()
         page.locator("form:has([name=runs]) [name=policy]").select_option("people")
@@ -53,23 +53,15 @@ def test_from_queries_alone_to_what_is_new(instance, new_page, violations, setti
         check()
         page.locator("[name=confirm]").click()
         page.wait_for_url("**/hole-filling/*/")
-        assert Item.objects.filter(collection=collection).count() == 6 and Filling.objects.get().runs.get() == first
-        engine.answers = {"red shoes": [product(1, "Newly in stock."), product(2)]}
+        assert Item.objects.filter(collection=collection).count() == 6
         page.goto(f"{HERE}search/shop/")
         page.locator("header a[href*='type=search']").click()
-        page.locator("#make form button.primary").click()
-        page.wait_for_url("**/runs/*/")
-        second = work_on(Run.objects.exclude(pk=first.pk).get())
-    assert second.name == f"{first.name}-2" and Document.objects.filter(text="Newly in stock.").exists()
-    page.locator("a[href$='/search/shop/']").first.click()
-    page.wait_for_url("**/search/shop/")
-    assert page.locator("main tbody tr").count() == 2
+        assert make_run().name == f"{first.name}-2"
     Label.objects.bulk_create(Label(pair=pair, grade=1, origin="people") for pair in Pair.objects.all())
     versions.labels_version(collection)
+    page.goto(f"{HERE}search/shop/")
     page.locator("form:has([name=endpoint]) button").click()
     page.wait_for_url("**/search/shop/")
-    state = load_leaderboard(collection)
-    assert state.stored is not None and state.stored.is_ready and not state.is_missing
     assert page.locator("#compare-h").is_visible() and page.locator("figure.chart").count() == 1
     page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
     check()

@@ -79,7 +79,7 @@ def completions(world: World, random: np.random.Generator) -> list[Matrix]:
     return [np.where(world.is_judged, world.grades, way) for way in (*ways, world.grades)]
 
 
-def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_could_break_it(capsys):
+def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_could_break_it():
     random = np.random.default_rng(20)
     # Noise of the new and the old system: equal (the true change is 0), better, worse. Without noise nDCG would be 1.
     systems = {"equal": (1.2, 1.2), "better": (1.1, 1.2), "worse": (1.6, 1.2), "much worse": (3.0, 1.0)}
@@ -89,7 +89,7 @@ def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_c
     }
     assert true_change["better"] > 0 > true_change["worse"] > true_change["much worse"]
     verdicts: Counter[tuple[str, str]] = Counter()
-    broken = wrong_pass = 0
+    broken = 0
     # Two of three worlds are unharmed, most of these at the edge: equal systems, everything judged, no drop allowed.
     for number in range(600):
         name = ("equal", "equal", "better", "equal", "worse", "much worse")[number % 6]
@@ -100,15 +100,10 @@ def test_fail_is_rarely_said_of_an_unharmed_run_and_pass_never_where_judgments_c
         verdicts[name, outcome] += 1
         if outcome == "pass":
             broken += any(world.change(grades) < -max_drop - 1e-8 for grades in completions(world, random))
-            wrong_pass += true_change[name] < -max_drop
+
     unharmed = sum(count for (name, _told), count in verdicts.items() if true_change[name] >= 0)
     failed = sum(count for (name, outcome), count in verdicts.items() if true_change[name] >= 0 and outcome == "fail")
-    with capsys.disabled():
-        print(f"\n600 worlds, true changes { ({name: round(value, 4) for name, value in true_change.items()}) }")
-        print(f"fail of {unharmed} unharmed runs: {failed} ({failed / unharmed:.2%}; at most {1 - CONFIDENCE:.0%})")
-        print(f"pass where judgments allow a larger drop: {broken}; of a true drop beyond the limit: {wrong_pass}")
-        print(f"verdicts: {dict(sorted(verdicts.items()))}")
-    assert failed / unharmed <= 1 - CONFIDENCE
+    assert failed / unharmed <= 1 - CONFIDENCE, verdicts
     assert broken == 0
     # The property is not kept by never telling.
     assert {outcome for _name, outcome in verdicts} == {"pass", "fail", "cannot_tell"}

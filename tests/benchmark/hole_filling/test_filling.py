@@ -120,8 +120,7 @@ def test_one_can_fill_with_what_there_is_and_again_later(books, runs, alice):
     assert Item.objects.filter(state="open").count() == 3, "people go on"
     judge_all(alice)
     late = start_filling(**options)
-    assert late != early
-    assert stages.advance_filling(late).after.counts["judged"] == 8
+    assert late != early and stages.advance_filling(late).after.counts["judged"] == 8
 
 
 def test_a_cancelled_filling_takes_back_what_nobody_has_taken_up(books, runs, alice):
@@ -212,12 +211,10 @@ def test_more_runs_ask_only_about_what_is_new(books, runs):
     judged(first, dict.fromkeys([("q1", "c"), ("q2", "d"), ("q2", "a")], LABELLED))
     Campaign.objects.update(state="finished")
     assert stages.advance_filling(first).state == "filled"
-    second = start_filling(runs=runs, **options)
+    funnel = compute_funnel(start_filling(runs=runs, **options))
     assert Work.objects.count() == 5 and Campaign.objects.count() == 2
-    funnel = compute_funnel(second)
     assert (funnel.asked, funnel.labelled, funnel.pending) == (5, 3, 2), "what is known from the first one counts"
-    third = start_filling(runs=runs[:1], **options)
-    assert third == first, "all is settled, nothing changed"
+    assert start_filling(runs=runs[:1], **options) == first, "all is settled, nothing changed"
 
 
 def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books, runs):

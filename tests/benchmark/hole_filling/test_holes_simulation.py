@@ -3,8 +3,6 @@
 The systems are our own runs, the people answer through the queue that lends items to annotators.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from django.core.management import call_command
@@ -20,7 +18,7 @@ from config.env import ROOT
 from corpus.models import Collection, Document, Item, Query
 from corpus.search import bm25
 from tests.benchmark_scene import judge_all, start_filling
-from tests.factories import make_collection, make_document, make_member, make_query
+from tests.factories import make_member
 from tests.rankings import make_run, start_run, work_on
 
 CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"
@@ -34,18 +32,15 @@ def hide(full: Grades, share: float, seed: int) -> tuple[Grades, Grades]:
     pairs = sorted(relevant(full))
     drawn = np.random.default_rng(seed).permutation(len(pairs))[: round(share * len(pairs))]
     hidden = {pairs[at] for at in drawn}
-    kept = {query: {d: n for d, n in found.items() if (query, d) not in hidden} for query, found in full.items()}
-    return kept, {query: {d: n for d, n in full[query].items() if (query, d) in hidden} for query in full}
+    kept, gone = (
+        {query: {d: n for d, n in found.items() if ((query, d) in hidden) == is_gone} for query, found in full.items()}
+        for is_gone in (False, True)
+    )
+    return kept, gone
 
 
 def relevant(grades: Grades) -> set[tuple[str, str]]:
     return {(query, document) for query, found in grades.items() for document, grade in found.items() if grade > 0}
-
-
-def write(path: Path, grades: Grades) -> str:
-    rows = ((query, document, n) for query, found in grades.items() for document, n in found.items())
-    path.write_text("".join(f"{query} 0 {document} {n}\n" for query, document, n in rows))
-    return str(path)
 
 
 def made(collection: Collection) -> list[Run]:
@@ -88,29 +83,6 @@ def simulate(collection: Collection, full: Grades, hidden: Grades) -> None:
     assert hits["after"] == hits["full"] != hits["before"]
 
 
-WORDS = [f"word{n}" for n in range(30)]
-
-
-@pytest.mark.django_db
-def test_what_is_hidden_of_a_small_collection_comes_back(tmp_path):
-    """20 queries of three words and 60 documents of some; two that share a word with a query are relevant to it."""
-    random = np.random.default_rng(3)
-    collection = make_collection("small")
-    texts = {f"d{n}": random.choice(WORDS, 4 + n % 9).tolist() for n in range(60)}
-    for name, words in texts.items():
-        make_document(collection, " ".join(words), external_id=name)
-    full: Grades = {}
-    for n in range(20):
-        words = random.choice(WORDS, 3, replace=False).tolist()
-        make_query(collection, " ".join(words), external_id=f"q{n}")
-        near = [name for name, text in texts.items() if set(text) & set(words)]
-        full[f"q{n}"] = {"d0": 0} | {str(name): 1 for name in random.choice(near, 2, replace=False)}
-    kept, hidden = hide(full, SHARE, seed=4)
-    arguments = [write(tmp_path / "kept.txt", kept), "--assessor", "qrels", "--kind", "reference"]
-    call_command("import_judgments", "small", *arguments)
-    simulate(collection, full, hidden)
-
-
 @pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="1 test not run: Cranfield is not on this machine")
@@ -118,7 +90,9 @@ def test_what_is_hidden_of_cranfield_comes_back(tmp_path):
     full = read_qrels(CRANFIELD / "cranqrel.trec.txt")
     kept, hidden = hide(full, SHARE, seed=6)
     assert len(relevant(hidden)) == round(SHARE * len(relevant(full))) == 484
-    files = {**OFFICIAL, "qrels": write(tmp_path / "kept.txt", kept)}
+    rows = ((query, document, n) for query, found in kept.items() for document, n in found.items())
+    (tmp_path / "kept.txt").write_text("".join(f"{query} 0 {document} {n}\n" for query, document, n in rows))
+    files = {**OFFICIAL, "qrels": tmp_path / "kept.txt"}
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     call_command("import_collection", "cranfield", *options, "--query-ids", "position", "--empty", "keep")
     Collection.objects.update(min_judgment_ms=0)  # programs judge here

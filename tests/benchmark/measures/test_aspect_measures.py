@@ -5,13 +5,13 @@ from math import log2
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.measures.aspects import QueryAspects, a_recall, alpha_ndcg, evaluate_aspects
 from corpus.aspects.files import AspectRow
 from corpus.errors import BadInput
+from tests.called import call
 
 # Weights 0.5, 0.3, 0.2; x and y support the first aspect, z the second, and b both the second and the third.
 ASPECTS = QueryAspects(
@@ -19,7 +19,7 @@ ASPECTS = QueryAspects(
 )
 
 
-def test_alpha_ndcg_by_hand():
+def test_alpha_ndcg_and_aspect_recall_by_hand():
     # x 0.5 at rank 1, y 0.5 / 2 at rank 2 (its aspect was seen once), noise at rank 3, b 0.3 + 0.2 at rank 4.
     got = 0.5 + 0.25 / log2(3) + 0 + 0.5 / log2(5)
     # Greedy ideal: y and then b gain 0.5 each (x, too, before y is chosen), then x 0.25 before z 0.3 / 2 = 0.15.
@@ -28,17 +28,11 @@ def test_alpha_ndcg_by_hand():
     assert alpha_ndcg(["x", "y", "noise", "b"], ASPECTS, 2) == pytest.approx(
         (0.5 + 0.25 / log2(3)) / (0.5 + 0.5 / log2(3))
     )
-
-
-def test_a_document_that_was_there_before_gains_nothing_and_keeps_its_rank():
     # x 0.5 at rank 1, x again 0, y 0.5 / 2 at rank 3: its aspect was seen once, not twice.
     got = 0.5 + 0 + 0.25 / log2(4)
     best = 0.5 + 0.5 / log2(3) + 0.25 / log2(4)
     assert alpha_ndcg(["x", "x", "y"], ASPECTS, 3) == pytest.approx(got / best)
     assert alpha_ndcg(["x", "y"], ASPECTS, 3) == pytest.approx((0.5 + 0.25 / log2(3)) / best)
-
-
-def test_aspect_recall_by_hand():
     assert a_recall(["x", "y", "noise", "b"], ASPECTS, 3) == pytest.approx(0.5)
     assert a_recall(["x", "y", "noise", "b"], ASPECTS, 4) == pytest.approx(1.0)
     assert a_recall([], ASPECTS, 10) == 0
@@ -118,34 +112,26 @@ def test_a_query_that_the_run_lacks_counts_nothing_and_both_forms_are_measured()
         evaluate_aspects(rows(), {}, ["A-Recall@0"])
 
 
-def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    """Exit code and both outputs, in this process."""
-    try:
-        call_command("evaluate", *map(str, args), "--json")
-        code = 0
-    except SystemExit as ended:
-        code = int(str(ended.code))
-    told = capsys.readouterr()
-    return code, told.out, told.err
-
-
-def test_the_command_prints_both_beside_the_others(tmp_path, capsys):
+def test_the_command_prints_both_beside_the_others(tmp_path):
     aspects, qrels, run = tmp_path / "aspects", tmp_path / "qrels", tmp_path / "run"
     fields = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
     values = [(row.query, row.aspect, row.text, "", row.importance, list(row.documents)) for row in rows()]
-    lines = [dict(zip(fields, row, strict=True)) for row in values]
-    aspects.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines = [json.dumps(dict(zip(fields, row, strict=True))) + "\n" for row in values]
+    aspects.write_text("".join(lines))
     qrels.write_text("q1 0 x 1\nq1 0 b 1\nq2 0 x 1\n")
     run.write_text("q1 Q0 x 1 3 t\nq1 Q0 b 2 2 t\n")
-    files = ("--qrels", qrels, "--run", run, "--aspects", aspects)
-    found = json.loads(command(capsys, *files, "--measures", "R@10 A-Recall@10", "--per-query")[1])
+
+    def evaluate(measures, *more, files=("--aspects", aspects)):
+        return call("evaluate", "--qrels", qrels, "--run", run, *files, "--measures", measures, *more, "--json")
+
+    found = evaluate("R@10 A-Recall@10", "--per-query").json
     assert found["measures"] == pytest.approx({"R@10": 0.5, "A-Recall@10": 0.5, "A-Recall-one@10": 0.4})
     assert found["aspects"] == {"queries": 2, "missing_queries": 1}
     assert found["per_query"]["A-Recall@10"]["q2"] == 0
-    by_default = json.loads(command(capsys, *files, "--measures", "R@10")[1])["measures"]
-    assert set(by_default) == {"R@10", "alpha-nDCG@10", "alpha-nDCG-one@10", "A-Recall@10", "A-Recall-one@10"}
-    code, out, err = command(capsys, *files[:4], "--measures", "A-Recall@10")
-    assert (code, out) == (2, "") and err.startswith("--aspects: ")
-    aspects.write_text("{}\n" + json.dumps(lines[0]) + "\n")
-    code, out, err = command(capsys, *files, "--measures", "R@10")
-    assert (code, out) == (2, "") and "line 1:" in err
+    names = {"R@10", "alpha-nDCG@10", "alpha-nDCG-one@10", "A-Recall@10", "A-Recall-one@10"}
+    assert set(evaluate("R@10").json["measures"]) == names
+    refused = evaluate("A-Recall@10", files=())
+    assert (refused.code, refused.out) == (2, "") and refused.err.startswith("--aspects: ")
+    aspects.write_text("{}\n" + lines[0])
+    refused = evaluate("R@10")
+    assert (refused.code, refused.out) == (2, "") and "line 1:" in refused.err

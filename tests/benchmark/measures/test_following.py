@@ -1,25 +1,17 @@
 """p-MRR (FollowIR), worked by hand, and `evaluate --changed-run`."""
 
-import json
-
 import pytest
-from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.measures.following import became_irrelevant, p_mrr, rank_change_score
 from corpus.errors import BadInput
+from tests.called import call
 
 
 def run_of(*documents: str) -> dict[str, float]:
     """Scores that give this order."""
     return {document: float(-rank) for rank, document in enumerate(documents)}
-
-
-def test_one_document_by_hand():
-    assert rank_change_score(2, 8) == pytest.approx(1 - 2 / 8)  # it went down, as told
-    assert rank_change_score(8, 2) == pytest.approx(2 / 8 - 1)  # it went up
-    assert rank_change_score(3, 3) == 0
 
 
 def test_p_mrr_by_hand():
@@ -30,9 +22,9 @@ def test_p_mrr_by_hand():
     assert found["per_query"] == pytest.approx({"q1": (0.5 - 2 / 3) / 2, "q2": 2 / 3})
     assert found["value"] == pytest.approx((-1 / 12 + 2 / 3) / 2)
     assert (found["queries"], found["documents"], found["missing"]) == (2, 3, [])
-
-
-def test_missing_is_one_behind_the_last_and_a_query_that_a_run_lacks_is_counted():
+    assert rank_change_score(2, 8) == pytest.approx(1 - 2 / 8)  # it went down, as told
+    assert rank_change_score(8, 2) == pytest.approx(2 / 8 - 1)  # it went up
+    assert rank_change_score(3, 3) == 0
     found = p_mrr({"q": run_of("a", "b", "c")}, {}, {"q": {"c"}})
     assert found["missing"] == ["q"] and found["value"] == pytest.approx(1 / 3 - 1)  # from 3 to rank 1 of an empty run
     assert p_mrr({"q": run_of("a")}, {"q": run_of("a")}, {"q": {"b"}})["value"] == 0  # missing in both: 2 and 2
@@ -54,18 +46,15 @@ def test_what_became_irrelevant_was_relevant_and_is_judged_otherwise_now():
         p_mrr({}, {}, {})
 
 
-def test_the_command_takes_the_changed_run_and_qrels(tmp_path, capsys):
+def test_the_command_takes_the_changed_run_and_qrels(tmp_path):
     (tmp_path / "qrels").write_text("q1 0 a 1\nq1 0 b 1\n")
     (tmp_path / "new-qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
     (tmp_path / "run").write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\n")
     (tmp_path / "new-run").write_text("q1 Q0 a 1 3 t\nq1 Q0 c 2 2 t\nq1 Q0 b 3 1 t\n")
-    asked = ["evaluate", "--qrels", str(tmp_path / "qrels"), "--run", str(tmp_path / "run"), "--measures", "RR"]
-    changed = ["--changed-run", str(tmp_path / "new-run"), "--changed-qrels", str(tmp_path / "new-qrels")]
-    call_command(*asked, *changed, "--per-query", "--json")
-    found = json.loads(capsys.readouterr().out)["following"]
+    asked = ["evaluate", "--qrels", tmp_path / "qrels", "--run", tmp_path / "run", "--measures", "RR"]
+    changed = ["--changed-run", tmp_path / "new-run", "--changed-qrels", tmp_path / "new-qrels"]
+    found = call(*asked, *changed, "--per-query", "--json").json["following"]
     assert found["p-MRR"] == pytest.approx(1 - 2 / 3) and found["per_query"] == {"q1": pytest.approx(1 / 3)}
-    call_command(*asked, *changed)
-    assert "p-MRR              +0.3333  (1 documents" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="2"):
-        call_command(*asked, *changed[:2])
-    assert "p-MRR needs both" in capsys.readouterr().err
+    assert "p-MRR              +0.3333  (1 documents" in call(*asked, *changed).out
+    refused = call(*asked, *changed[:2])
+    assert refused.code == 2 and "p-MRR needs both" in refused.err

@@ -26,11 +26,8 @@ def test_the_original_holds_the_reference_grades_and_is_made_once(books):
     made = original_version(books, by="alice")
     assert reading.load_named(made) == {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}
     assert (made.number, made.kind, made.made_by) == (1, "original", "alice")
-    assert {key: made.counts[key] for key in ("queries", "judged", "relevant", "origins")} == {
-        "queries": 2, "judged": 3, "relevant": 2, "origins": {"original": 3},
-    }  # fmt: skip
-    assert original_version(books) == made
-    assert latest_version(books) == made
+    assert [made.counts[key] for key in ("queries", "judged", "relevant", "origins")] == [2, 3, 2, {"original": 3}]
+    assert original_version(books) == latest_version(books) == made
 
 
 def test_other_reference_grades_make_another_original_and_the_first_stays(books):
@@ -77,11 +74,8 @@ def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books, tmp_path
     with pytest.raises(BadInput) as told:
         importing.import_version(books, tmp_path / "bad.txt")
     for line in (
-        'line 2: no query has the id "q9"',
-        'line 3: no document has the id "z"',
-        'line 4: document "a" is listed twice for query "q1"',
-        "line 5: grade 9 is above the highest grade 3",
-        "line 6: the grade is not an integer",
+        *('line 2: no query has the id "q9"', 'line 3: no document has the id "z"'),
+        *('line 4: document "a" is listed twice', "line 5: grade 9 is above", "line 6: the grade is not an integer"),
     ):
         assert line in str(told.value)
     assert not Qrels.objects.exists()

@@ -79,12 +79,20 @@ def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it():
         assert result["verdict"]["growth"] == result["growth"][-1]["rate"]
 
 
-def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate():
+def test_where_one_system_finds_every_hole_the_last_step_has_no_rate_and_one_alone_has_no_curves():
     """The others' rates are 0: their mean would call a pool saturated that hangs on one system."""
     result, _values = compute_report(question([[1], [1], [1], [1], [1], [1, 2]], {1: 1, 2: 1}))
     last = result["growth"][-1]
     assert (last["rate"], last["low"], last["high"]) == (None, None, None)
     assert result["verdict"]["key"] == "open" and "Not known" in explain_verdict(result["verdict"])[0]
+    rankings = {0: np.array([1, 2])}
+    judged = {0: (np.array([1]), np.array([1], np.int16))}
+    result, _values = compute_report(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2))
+    assert result["growth"] == [
+        {"systems": 1, "holes": 0.0, "holes_low": 0.0, "holes_high": 0.0, "rate": None, "low": None, "high": None}
+    ]
+    assert result["marginal"] == {"hit": [], "ndcg": [], "recall": []}
+    assert result["verdict"]["key"] == "few" and result["systems"][0]["values"]["ndcg"]["letters_after"] == "a"
 
 
 def test_marginal_contribution_by_hand():
@@ -170,14 +178,3 @@ def test_the_verdict_follows_its_rule(systems, holes, growth, marginal, key, sai
     told = explain_verdict(found)
     assert found["key"] == key and said in told[0]
     assert "1%" in told[1] and str(systems) in told[2]
-
-
-def test_one_system_alone_gets_a_report_without_curves():
-    rankings = {0: np.array([1, 2])}
-    judged = {0: (np.array([1]), np.array([1], np.int16))}
-    result, _values = compute_report(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2))
-    assert result["growth"] == [
-        {"systems": 1, "holes": 0.0, "holes_low": 0.0, "holes_high": 0.0, "rate": None, "low": None, "high": None}
-    ]
-    assert result["marginal"] == {"hit": [], "ndcg": [], "recall": []}
-    assert result["verdict"]["key"] == "few" and result["systems"][0]["values"]["ndcg"]["letters_after"] == "a"

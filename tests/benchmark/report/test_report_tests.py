@@ -16,19 +16,15 @@ from benchmark.report.verdict import recall_shift
 from benchmark.significance import paired
 from benchmark.significance import tests as tested
 from benchmark.significance.compact_letter_display import compact_letter_display, groups_of
-from charts.downloads import DownloadTable, Figure
 
 
-def test_for_many_queries_p_is_near_that_of_all_sign_patterns():
+def test_p_of_many_queries_and_holms_correction_by_hand():
     """Of 200 queries ten differ, all one way: two of 1,024 sign patterns."""
     values = np.tile(np.random.default_rng(0).random((200, 1)), (1, 2))
     values[:10, 1] += 0.05
     tests = paired.Tests(values, 0)
     assert tests.p(0, 1) == pytest.approx(2 / 2**10, abs=2e-3) and tests.p(1, 1) == 1.0
-
-
-def test_holm_by_hand():
-    """Ascending 0.01 x 4, 0.02 x 3, 0.03 x 2 = 0.06, 0.04 x 1: below the one before, so 0.06 as well."""
+    # Ascending 0.01 x 4, 0.02 x 3, 0.03 x 2 = 0.06, 0.04 x 1: below the one before, so 0.06 as well.
     assert paired.holm_correction([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert paired.holm_correction([0.5, 0.9]) == [1.0, 1.0] and paired.holm_correction([]) == []
 
@@ -51,14 +47,7 @@ def gains_together(parts: list[NDArray[np.float64]]) -> dict[str, Any]:
     return told[0]
 
 
-def test_collections_of_unlike_size_count_alike():
-    """Two queries of one collection gain 0.1 each, eight of another 0.5: the mean gains 0.3, however often drawn."""
-    told = gains_together([np.full((1, 2), 0.1), np.full((1, 8), 0.5)])
-    assert told["change"] == pytest.approx(0.3) and 0 < told["low"] < 0.3 < told["high"]
-    assert told["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
-
-
-def test_a_p_over_collections_is_that_of_the_mean_of_their_means():
+def test_a_p_over_collections_is_that_of_the_mean_of_their_means_whatever_their_size():
     """By every sign pattern of the three and the six queries, on the unweighted mean of both means."""
     random = np.random.default_rng(3)
     parts = [random.normal(0.2, 0.4, (1, queries)) for queries in (3, 6)]
@@ -68,6 +57,10 @@ def test_a_p_over_collections_is_that_of_the_mean_of_their_means():
     seen = (parts[0].mean() + parts[1].mean()) / 2
     assert told["change"] == pytest.approx(seen)
     assert told["p"] == pytest.approx(np.mean(np.abs(means) >= abs(seen) - 1e-9))
+    # Two queries of one collection gain 0.1 each, eight of another 0.5: the mean gains 0.3, however often drawn.
+    told = gains_together([np.full((1, 2), 0.1), np.full((1, 8), 0.5)])
+    assert told["change"] == pytest.approx(0.3) and 0 < told["low"] < 0.3 < told["high"]
+    assert told["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
 
 
 symmetric = st.integers(2, 8).flatmap(
@@ -86,17 +79,14 @@ def test_two_systems_share_a_letter_exactly_when_nothing_tells_them_apart(upper)
             assert bool(set(given_letters[one]) & set(given_letters[other])) == (not different[one, other])
 
 
-def test_letters_by_hand():
+def test_letters_by_hand_and_few_of_them_where_few_systems_differ():
     """Three systems in a row: neighbours are alike, the ends are not: a, ab, b."""
     different = np.zeros((3, 3), dtype=bool)
     different[0, 2] = different[2, 0] = True
     assert compact_letter_display(different, [0, 1, 2]) == ["a", "ab", "b"]
     assert compact_letter_display(different, [2, 1, 0]) == ["b", "ab", "a"]
     assert compact_letter_display(np.zeros((3, 3), dtype=bool), [0, 1, 2]) == ["a", "a", "a"]
-
-
-def test_many_systems_of_which_few_differ_get_few_letters():
-    """Twelve disjoint pairs that differ: 4,096 largest groups, of which a few cover everything."""
+    # Twelve disjoint pairs that differ: 4,096 largest groups, of which a few cover everything.
     different = np.zeros((25, 25), dtype=bool)
     for one in range(0, 24, 2):
         different[one, one + 1] = different[one + 1, one] = True
@@ -162,15 +152,6 @@ def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below():
     assert r"\textbf{1.000}$_{+1.000}^{\mathrm{a}}$" in text
     assert r"\textbf{1.000}$_{+0.000}^{\mathrm{a}}$" in row  # both print as the best
     assert "0.500" in text and r"\textbf{0.500}" in text
-
-
-def test_a_blank_figure_is_an_empty_cell():
-    rows = (("one", None), ("two", Figure(None)), ("three", Figure(-0.25)))
-    table = DownloadTable("t", "A & B", ("system", "m"), rows, best=frozenset([1]))
-    assert table.csv() == "system,m\none,\ntwo,\nthree,-0.25\n"
-    assert [line for line in table.latex().splitlines() if "&" in line] == [
-        r"\caption{A \& B}", r"system & m \\", r"one &  \\", r"two &  \\", r"three & \textbf{$-$0.250} \\",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", [tabling.measures_table, tabling.growth_table, tabling.marginal_table])

@@ -7,26 +7,21 @@ import pytest
 
 from annotation.models import Role
 from benchmark.measures.aspects import evaluate_aspects
-from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Qrels, Report, ReportValues, Run
-from benchmark.qrels.reading import ReadQrel, load_named
+from benchmark.qrels.reading import ReadQrel
 from benchmark.qrels.versions import store_version
 from benchmark.report import reports, tabling
 from benchmark.report.reports import measure_following
-from benchmark.runs.rankings import RankedQuery, as_run
-from benchmark.runs.rankings import store as store_rankings
+from benchmark.runs.rankings import as_run
 from corpus.aspects.exchange import import_aspects
 from corpus.aspects.files import read_aspects
 from corpus.errors import BadInput
-from corpus.models import Collection, Document, Query
+from corpus.models import Collection, Query
 from jobs import leases
 from jobs.models import JobState
 from tests import factories
 from tests.called import call
-from tests.large_report import large_report
-from tests.rankings import make_next_report
-from tests.speed import slowness
-from tools.bench.report_s import memory_mb, timed
+from tests.rankings import make_next_report, make_run, make_texts
 
 pytestmark = pytest.mark.django_db
 
@@ -35,35 +30,27 @@ class World:
     """Two queries, four documents, two runs, and qrels before and after one hole was filled."""
 
     def __init__(self) -> None:
-        self.collection: Collection = factories.make_collection(grades=3)
-        self.queries: list[Query] = [factories.make_query(self.collection, external_id=f"q{n}") for n in (1, 2)]
-        self.documents: list[Document] = [
-            factories.make_document(self.collection, external_id=name) for name in ("a", "b", "c", "d")
-        ]
+        texts = {name: f"Text {name}." for name in "abcd"}
+        self.collection: Collection = make_texts("", texts, {"q1": "Query 1", "q2": "Query 2"}, grades=3)
+        self.queries: list[Query] = list(self.collection.query_set.order_by("pk"))
+        self.keys: dict[str, int] = dict(self.collection.document_set.values_list("external_id", "pk"))
         self.one = self.run("one", ["ab", "cd"])
         self.two = self.run("two", ["ba", ""])
         self.before = self.qrels({"q1": {"a": 1}, "q2": {"c": 2}})
         self.after = self.qrels({"q1": {"a": 1, "b": 3}, "q2": {"c": 2, "d": 0}}, Qrels.Kind.FILLED)
 
-    def key(self, name: str) -> int:
-        return next(one.pk for one in self.documents if one.external_id == name)
-
     def run(self, name: str, ranked: list[str]) -> Run:
-        run = Run.objects.create(collection=self.collection, name=name, kind=Run.Kind.IMPORTED, state=JobState.READY)
-        found = {
-            query.pk: RankedQuery([self.key(one) for one in names], [10.0 - at for at in range(len(names))])
-            for query, names in zip(self.queries, ranked, strict=True)
-            if names
-        }
-        store_rankings(run, found)
+        run = make_run(self.collection, name, {f"q{n}": names for n, names in enumerate(ranked, 1) if names})
+        Run.objects.filter(pk=run.pk).update(depth=0)  # of any depth
+        run.refresh_from_db()
         return run
 
     def qrels(self, grades: dict[str, dict[str, int]], kind: str = Qrels.Kind.ORIGINAL) -> Qrels:
         rows = {}
         for query in self.queries:
-            given = sorted((self.key(name), grade) for name, grade in grades[query.external_id].items())
-            keys, values = zip(*given, strict=True)
-            rows[query.pk] = ReadQrel(np.array(keys, np.int64), np.array(values, np.int16), ["original"] * len(keys))
+            pairs = sorted((self.keys[name], grade) for name, grade in grades[query.external_id].items())
+            keys, values = np.array(pairs).T
+            rows[query.pk] = ReadQrel(keys.astype(np.int64), values.astype(np.int16), ["original"] * len(keys))
         return store_version(self.collection, kind, rows, by="alice")
 
     def ask(self, **options: int) -> Report:
@@ -231,22 +218,6 @@ def test_the_report_says_what_a_hybrid_took_its_scores_for():
     client = factories.client_of(factories.make_member(world.collection, "boss", Role.ADMIN))
     page = client.get(f"/c/{world.collection.name}/benchmark/report/{Report.objects.get().number}/").text
     assert "two: log odds" in page
-
-
-@pytest.mark.weekly
-def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures():
-    """A fifth of the size that tools/bench/report_s.py measures."""
-    large = large_report(25, 730, documents=5_000)
-    held = memory_mb()  # this process may have trained a model before
-    found = timed(large, large.after)
-    assert found["value"] < 30 * slowness() and found["peak_mb"] - held < 300
-    report = Report.objects.get()
-    for version, when in ((large.before, "before"), (large.after, "after")):
-        for run in large.runs[::12]:
-            theirs = evaluate_run(load_named(version), as_run(run), "nDCG@10 R@10 Success@10").means
-            [ours] = [one["values"] for one in report.result["systems"] if one["run"] == run.pk]
-            for key, name in (("ndcg", "nDCG@10"), ("recall", "R@10"), ("hit", "Success@10")):
-                assert ours[key][when] == pytest.approx(theirs[name]), (run.name, name)
 
 
 def test_runs_that_are_too_shallow_are_named_and_runs_are_listed():

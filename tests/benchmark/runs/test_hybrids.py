@@ -159,13 +159,10 @@ def test_the_name_of_a_bm25_run_stands_for_its_parameters(wings):
     assert (recipe["run"], recipe["k1"], recipe["b"], recipe["weights"]) == ("reranked", 0.9, 0.4, [0.2, 0.8])
 
 
-def test_the_run_is_cut_at_its_depth_after_all_candidates_are_compared(wings):
+def test_the_run_is_cut_at_its_depth_and_a_document_that_changed_since_is_not_scored_as_0(wings):
     whole, top = (work_on(start(wings, f"to-{depth}", depth=depth, run="reranked")) for depth in (10, 2))
     both = [rankings.as_run(run)["q1"] for run in (whole, top)]
     assert list(both[1].items()) == list(both[0].items())[:2]
-
-
-def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
     wings.document_set.filter(external_id="d3").update(is_current=False)
     run = work_on(start(wings, run="reranked"))
     assert run.state == "failed" and "run reranked" in run.error and "changed or been removed" in run.error

@@ -74,7 +74,13 @@ def test_a_bad_line_is_told_with_its_number_and_nothing_is_written(books, write,
     assert not AuditEntry.objects.filter(act="runs.imported").exists()
 
 
-def test_the_first_twenty_bad_lines_are_told_and_how_many_there_are(books, write):
+def test_every_file_tells_what_is_wrong_with_it_to_twenty_lines(books, write):
+    """Line 2 of the other repeats line 1 and both name an unknown document: two lines, not three."""
+    one, other = write("q1 Q0 a 1 nan t\n", "one"), write("q1 Q0 x 1 2 t\nq1 Q0 x 2 1 t\n", "other")
+    with pytest.raises(BadInput) as error:
+        import_runs(books, {"one": one, "other": other})
+    assert f"{one}: line 1: " in str(error.value) and f"{other}: line 1: " in str(error.value)
+    assert str(error.value).count("line 2: ") == 1
     bad = "".join(f"q1 Q0 a 1 nan line{number}\n" for number in range(1, 24))
     with pytest.raises(BadInput) as error:
         import_runs(books, {"one": write(bad + "q9 Q0 a 1 1 tag\n" + GOOD + "q1 Q0 a 1 1 tag\n")})
@@ -83,22 +89,16 @@ def test_the_first_twenty_bad_lines_are_told_and_how_many_there_are(books, write
     assert "5 more (25 lines" in told
 
 
-def test_every_file_tells_what_is_wrong_with_it_and_a_line_once(books, write):
-    """Line 2 of the other repeats line 1 and both name an unknown document: two lines, not three."""
-    one, other = write("q1 Q0 a 1 nan t\n", "one"), write("q1 Q0 x 1 2 t\nq1 Q0 x 2 1 t\n", "other")
-    with pytest.raises(BadInput) as error:
-        import_runs(books, {"one": one, "other": other})
-    assert f"{one}: line 1: " in str(error.value) and f"{other}: line 1: " in str(error.value)
-    assert str(error.value).count("line 2: ") == 1
-
-
-def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, write):
+def test_what_is_excluded_or_unknown_is_left_out_and_counted(books, write):
     text = GOOD + "q9 Q0 a 1 1 t\nq9 Q0 x 2 1 t\nq2 Q0 x 2 0.5 t\n"
     ((run, told),) = import_runs(books, {"one": write(text)}, skip_unknown=True)
     assert (told["lines"], told["unknown_queries"], told["unknown_documents"]) == (3, 2, 1)
     assert rankings.as_run(run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
     with pytest.raises(BadInput, match=r"no line .* books"):
         import_runs(books, {"two": write("q9 Q0 x 1 1 t\n")}, skip_unknown=True)
+    make_query(books, "query q4", external_id="q4", metadata={"excluded_ids": ["a"]})
+    ((run, told),) = import_runs(books, {"four": write("q4 Q0 a 1 2 t\nq4 Q0 b 2 1 t\n")})
+    assert (told["lines"], told["excluded"], rankings.as_run(run)) == (1, 1, {"q4": {"b": 1.0}})
 
 
 def test_gzip_is_known_by_its_content_lines_may_end_as_they_like_and_no_lines_are_no_run(books, write):
@@ -123,12 +123,6 @@ def test_a_run_is_named_after_its_file_and_a_name_that_exists_is_refused_before_
     said = call("import_runs", "books", write(GOOD, "x.run"), write(GOOD, "x.txt"))
     assert said.code == 2 and "would be called x" in said.err
     assert Run.objects.count() == 2
-
-
-def test_what_a_query_excludes_is_left_out_of_an_imported_run_and_counted(books, write):
-    make_query(books, "query q4", external_id="q4", metadata={"excluded_ids": ["a"]})
-    ((run, told),) = import_runs(books, {"one": write("q4 Q0 a 1 2 t\nq4 Q0 b 2 1 t\n")})
-    assert (told["lines"], told["excluded"], rankings.as_run(run)) == (1, 1, {"q4": {"b": 1.0}})
 
 
 def test_the_same_reader_serves_evaluate_and_orders_ties_as_trec_eval(write):

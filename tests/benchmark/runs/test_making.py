@@ -1,16 +1,18 @@
-"""Runs that are made here: begun, made by a worker, cancelled, taken up again where another was killed."""
+"""Runs that are made here: begun, made by a worker, cancelled, gone on with, also by `retrieve`."""
 
 from datetime import timedelta
 
 import pytest
 
 from actions.services import Actor
+from annotation.models import AuditEntry
 from benchmark.models import Ranking, Run
 from benchmark.runs import rankings, services
 from benchmark.runs.builders import RUNS
 from corpus.errors import BadOption
 from corpus.search.bm25 import index_for
 from jobs import leases
+from tests.called import call
 from tests.factories import make_collection, make_query
 from tests.instances import until
 from tests.rankings import make_texts, start_run, work_on
@@ -105,10 +107,67 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
     settings.LEASE_SECONDS = 2.0
     run = Run.objects.create(collection=make_collection("wings"), name="slow", kind="bm25")
     held = leases.claim(Run)
+    first = held.lease_until
     with leases.Lease(held) as hold:
-        until(lambda: Run.objects.get().lease_until > held.lease_until + timedelta(seconds=2.1))
+        until(lambda: Run.objects.get().lease_until > first + timedelta(seconds=2.1))
         assert leases.claim(Run) is None, "a lease that is renewed was free"
         assert not hold.is_revoked()
         RUNS.cancel(run)
         until(hold.is_revoked)
     assert Run.objects.get().state == "cancelled"
+
+
+def test_without_wait_the_run_waits_and_the_same_command_joins_it(wings):
+    command = ("retrieve", "wings", "--system", "bm25", "--json")
+    told = call(*command, "--k1", "0.9", "--depth", "2")
+    assert (told.code, told.json["state"], told.json["run"]) == (0, "waiting", "bm25")
+    run = Run.objects.get()
+    assert (run.recipe, run.depth, run.collection) == ({"k1": 0.9, "b": 0.75}, 2, wings)
+    assert call(*command, "--k1", "0.9", "--depth", "2").code == 0 and Run.objects.count() == 1
+    other = call(*command)
+    assert (other.code, other.out) == (2, "") and "already has a run" in other.err
+    assert AuditEntry.objects.filter(act="run.started", details__run="bm25").count() == 2
+
+
+def test_queries_that_models_wrote_are_ranked_only_when_asked_for_or_alone(wings):
+    """Synthetic queries and keyword forms are in no qrels; they stood in every run."""
+    for name, metadata in (("syn-1", {"synthetic": True}), ("kw-1", {"synthetic": True, "rewritten_from": "q1"})):
+        make_query(wings, "plate heat", external_id=name, metadata=metadata)
+    for name, options, left in (("plain", (), 2), ("every", ("--synthetic",), 0)):
+        command = ("retrieve", "wings", "--system", "bm25", "--name", name, *options)
+        assert call(*command).code == 0
+        run = work_on(Run.objects.get(name=name))
+        said = call(*command, "--json")
+        assert run.total == said.json["queries"] == 5 - left and said.json["synthetic_left_out"] == left, said.err
+        ranked = Ranking.objects.filter(run=run).values_list("query__external_id", flat=True)
+        assert sorted(ranked) == (["q1", "q2", "q3"] if left else ["kw-1", "q1", "q2", "q3", "syn-1"])
+    shown = call("retrieve", "wings", "--system", "bm25", "--name", "plain").out
+    assert "2 that models wrote" in shown and "--synthetic" in shown
+    only = make_collection("only")
+    make_query(only, "plate heat", external_id="s1", metadata={"synthetic": True})
+    assert [one.external_id for one in rankings.current_queries(only)] == ["s1"]
+
+
+def test_the_command_refuses_what_cannot_be_made(wings):
+    for args, problem in (
+        (("nowhere", "--system", "bm25"), 'There is no collection "nowhere"'),
+        (("wings", "--system", "bm25", "--method", "zscore"), "--method: "),
+        (("wings", "--system", "hybrid", "--runs", "a,b"), "wings has no run a"),
+        (("wings", "--system", "hybrid", "--run", "a", "--k1", "0.9"), "wings has no run a"),
+        (("wings", "--system", "bm25", "--name", "a/b"), "letters, digits"),
+    ):
+        said = call("retrieve", *args, "--json")
+        assert (said.code, said.out) == (2, "") and problem in said.err
+    said = call("retrieve", "wings", "--system", "bm25", "--estimate", "--json")
+    assert "no calls" in said.json["estimate"] and not Run.objects.exists()
+
+
+def test_a_failed_run_goes_on_with_the_same_command(wings):
+    run, command = start_run(wings), ("retrieve", "wings", "--system", "bm25", "--json")
+    leases.finish(leases.claim(Run), "failed", error="the disk is full")
+    assert call(*command).json["state"] == "waiting"
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("waiting", "")
+    work_on(run)
+    told = call(*command)
+    assert told.json["state"] == "ready" and "nothing to do" in told.err

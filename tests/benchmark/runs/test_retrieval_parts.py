@@ -100,11 +100,20 @@ def reply(body, provider="embed-endpoint"):
     return found.meaning(Body(200, json.dumps(body)), JUDGE)
 
 
-def test_vectors_come_as_numbers_or_as_base64_and_their_place_decides():
+def test_vectors_and_scores_come_in_any_order_and_their_place_decides():
     packed = base64.b64encode(np.array([3, 4], dtype="<f4").tobytes()).decode()
     found = reply(embedding(packed, [1, 2], order=[1, 0]))
     assert vectors_of(Turn(1, found.text), 2).tolist() == [[1, 2], [3, 4]]
     assert found.usage.input == 7
+    listed = [{"index": 1, "relevance_score": 7.5}, {"index": 0, "relevance_score": -3}]
+    found = reply({"results": listed, "usage": {"total_tokens": 5}}, "rerank-endpoint")
+    assert answers.scores_of(answers.parse_answer("rank", found.text, 2)) == [-3.0, 7.5]
+    assert found.usage.input == 5
+    with pytest.raises(Unparsed, match="vector for each"):
+        vectors_of(Turn(1, pack_vectors([[1.0, 2.0]])), 2)
+    for role, text in (("rank", '{"0": 0.5}'), ("rewrite", '{"passage": " "}'), ("reason", '{"passage": "a"}')):
+        with pytest.raises(Unparsed):
+            answers.parse_answer(role, text, 2)
 
 
 @pytest.mark.parametrize(
@@ -126,14 +135,6 @@ def test_what_is_not_one_vector_for_each_place_is_no_answer(body):
         reply(body)
 
 
-def test_an_answer_about_another_number_of_texts_is_refused():
-    with pytest.raises(Unparsed, match="vector for each"):
-        vectors_of(Turn(1, pack_vectors([[1.0, 2.0]])), 2)
-    for role, text in (("rank", '{"0": 0.5}'), ("rewrite", '{"passage": " "}'), ("reason", '{"passage": "a"}')):
-        with pytest.raises(Unparsed):
-            answers.parse_answer(role, text, 2)
-
-
 @pytest.mark.parametrize(
     "results", [[(0, 0.5), (0, 0.4)], [(0, 0.5), (1, None)], [(0, 0.5), ("1", 0.4)], [(0, 0.5), (1, float("inf"))]]
 )
@@ -143,23 +144,16 @@ def test_a_ranking_with_a_place_twice_or_a_score_that_is_none_is_no_answer(resul
         reply({"results": listed}, "rerank-endpoint")
 
 
-def test_scores_of_a_ranking_may_be_of_any_scale_and_come_in_any_order():
-    listed = [{"index": 1, "relevance_score": 7.5}, {"index": 0, "relevance_score": -3}]
-    found = reply({"results": listed, "usage": {"total_tokens": 5}}, "rerank-endpoint")
-    assert answers.scores_of(answers.parse_answer("rank", found.text, 2)) == [-3.0, 7.5]
-    assert found.usage.input == 5
-
-
-PANEL = '[panel]\ndebate = ["a", "b"]\nensemble = ["a", "b", "c", "d", "e"]\n'
-JUDGES = "".join(f'[[judge]]\nname = "{name}"\nprovider = "openai"\nmodel = "{name}"\n' for name in "abcde")
 VECTORS = '[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "m"\nbase_url = "http://127.0.0.1:1/v1"\n'
 
 
-def test_a_judges_file_may_name_an_embedder_and_no_panel_may():
-    assert judges_file.parse(JUDGES + VECTORS + PANEL).judges[-1].provider == "embed-endpoint"
-    with pytest.raises(BadInput, match="judges nothing"):
-        judges_file.parse(JUDGES + VECTORS + PANEL.replace('"e"]', '"v"]'))
-    with pytest.raises(BadInput, match="base_url is missing"):
-        judges_file.parse(JUDGES + VECTORS.rpartition("base_url")[0] + PANEL)
-    with pytest.raises(BadInput, match=r"temperature .*embed-endpoint"):
-        judges_file.parse(JUDGES + VECTORS + "temperature = 0.5\n" + PANEL)
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (VECTORS.rpartition("base_url")[0], "base_url is missing"),
+        (f"{VECTORS}temperature = 0.5\n", r"temperature .*embed-endpoint"),
+    ],
+)
+def test_an_embedder_of_a_judges_file_has_an_address_and_no_temperature(text, problem):
+    with pytest.raises(BadInput, match=problem):
+        judges_file.parse(text)

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
 from collections import Counter
 
 import pytest
@@ -14,14 +17,23 @@ from benchmark.runs.options import RunOptions
 from benchmark.search_endpoints.hits import Hit, HitPage
 from benchmark.search_endpoints.options import EndpointOptions
 from benchmark.search_endpoints.searching import SearchAnswer, SearchFailed, SentRequest
+from config.env import ROOT
 from corpus.errors import BadOption
 from corpus.models import Document
 from corpus.search import full_text
 from jobs import leases
+from jobs.processes import spawn_child, stop_children
+from jobs.workers import live_workers
+from judges.workers import worker_pool
 from tests.called import call
+from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_query
+from tests.instances import until
 from tests.rankings import start_run, work_on
 from tests.shop_search import product, shop_search
+from tools.bench import search_run
+
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -89,7 +101,6 @@ def test_an_engine_that_says_when_to_come_back_is_asked_again(waits, sent, fails
     assert (session.sent, isinstance(answer, SearchFailed)) == (sent, fails)
 
 
-@pytest.mark.django_db
 def test_a_run_is_what_the_engine_returned_with_its_documents(shop, engine, monkeypatch):
     indexed = []
     monkeypatch.setattr(full_text, "request_index", indexed.append)
@@ -108,7 +119,6 @@ def test_a_run_is_what_the_engine_returned_with_its_documents(shop, engine, monk
     assert indexed == [shop.pk], "the new documents are found by their words"
 
 
-@pytest.mark.django_db
 def test_what_answers_lack_is_counted_and_named(shop, engine):
     add_endpoint(engine, "hasty", partial="timed_out")
     engine.answers = {"hat": (200, json.dumps({"timed_out": True, "results": [product(1)]}))}
@@ -137,7 +147,6 @@ def test_what_answers_lack_is_counted_and_named(shop, engine):
     assert len(lines) == 6 and all(line in said.err + call(*same).out for line in lines)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("batches", [[[0, 1]], [[1, 0]], [[0], [1]], [[1], [0]]], ids=str)
 def test_a_text_is_not_lost_where_another_answer_has_none(shop, engine, batches):
     start_run(shop, "search", "first", endpoint="shop", depth=5)
@@ -153,7 +162,6 @@ def test_a_text_is_not_lost_where_another_answer_has_none(shop, engine, batches)
     assert document.pk in rankings.scores_of(run)[queries[1]][0]
 
 
-@pytest.mark.django_db
 def test_a_text_that_changed_since_is_a_new_version_and_its_pair_has_no_label(shop, engine):
     engine.answers = {"hat": [product(1, "A red hat.")]}
     first = work_on(start_run(shop, "search", "first", endpoint="shop", depth=1))
@@ -165,7 +173,6 @@ def test_a_text_that_changed_since_is_a_new_version_and_its_pair_has_no_label(sh
     assert (before.text, before.is_current, now.text, now.is_current) == ("A red hat.", False, "A blue hat.", True)
 
 
-@pytest.mark.django_db
 def test_what_failed_is_not_stored_and_resuming_sends_it_alone(shop, engine):
     engine.answers = {"hat": (503, '{"error": "too busy"}')}
     run = work_on(start_run(shop, "search", "busy", endpoint="shop", depth=2))
@@ -177,7 +184,6 @@ def test_what_failed_is_not_stored_and_resuming_sends_it_alone(shop, engine):
     assert engine.queries[sent:] == ["hat"], "what is stored was sent again"
 
 
-@pytest.mark.django_db
 def test_an_endpoint_out_of_reach_ends_the_run_before_all_queries_were_sent(shop, engine, monkeypatch):
     for number in range(200):
         make_query(shop, f"umbrella {number}", external_id=f"u{number}")
@@ -192,7 +198,6 @@ def test_an_endpoint_out_of_reach_ends_the_run_before_all_queries_were_sent(shop
     assert orders[0][:20] != engine.queries[:20], "each attempt begins with others"
 
 
-@pytest.mark.django_db
 def test_a_worker_that_ends_gives_the_run_back_with_what_it_stored(shop, engine):
     for number in range(100):
         make_query(shop, f"umbrella {number}", external_id=f"u{number}")
@@ -204,7 +209,6 @@ def test_a_worker_that_ends_gives_the_run_back_with_what_it_stored(shop, engine)
     assert engine.most_flying == search.AT_ONCE
 
 
-@pytest.mark.django_db
 def test_a_run_without_a_name_is_named_after_its_endpoint_and_the_day(shop):
     run = start_run(shop, "search", endpoint="shop", depth=5)
     assert run.name == f"shop-{run.created_at:%Y-%m-%d}"
@@ -216,7 +220,6 @@ def test_a_run_without_a_name_is_named_after_its_endpoint_and_the_day(shop):
     assert call("retrieve", "shop", "--system", "search", "--endpoint", "shop").code == 2
 
 
-@pytest.mark.django_db
 def test_a_second_run_of_the_day_has_a_name_of_its_own_and_an_unfinished_one_is_resumed(shop, engine):
     def retrieve(name, state, *options):
         said = call("retrieve", "shop", "--system", "search", "--endpoint", "shop", "--depth", "2", *options)
@@ -237,7 +240,6 @@ def test_a_second_run_of_the_day_has_a_name_of_its_own_and_an_unfinished_one_is_
     retrieve(f"{today}-4", "failed", "--depth", "1")
 
 
-@pytest.mark.django_db
 def test_a_run_whose_endpoint_was_changed_or_deleted_since_is_refused_with_the_reason(shop, engine):
     def retrieve(depth=2):
         return call(
@@ -268,7 +270,6 @@ def test_a_run_whose_endpoint_was_changed_or_deleted_since_is_refused_with_the_r
     assert "k1" not in refuse(), "nothing to go on with"
 
 
-@pytest.mark.django_db
 def test_endpoints_that_replace_each_others_texts_are_counted_and_named(shop, engine):
     add_endpoint(engine, "titles", text=["name"])
     engine.answers = {"hat": [product(1), product(2), product(3)]}
@@ -289,3 +290,52 @@ def test_endpoints_that_replace_each_others_texts_are_counted_and_named(shop, en
     assert run.counts["changed"] == 1 and "elsewhere:titles" not in run.counts, "its own text, which changed"
     sentences = describe_answers(Run.objects.get(name="second"))
     assert "3 of them had their text from the endpoint shop" in sentences[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_no_request_of_a_stored_answer_is_sent_twice(instance, settings):
+    collection = make_collection("shop")
+    for number in range(240):
+        make_query(collection, f"shoe {number}", external_id=f"q{number}")
+    workers: list[subprocess.Popen[str]] = []
+    with shop_search(delay=0.4) as engine:
+        settings.SEARCH_HOSTS = frozenset({f"127.0.0.1:{engine.port}"})
+        add_endpoint(engine)
+
+        def start() -> subprocess.Popen[str]:
+            command = worker_pool.worker_command(1, f"search-{len(workers)}")
+            environment = {**instance, **FAST, "QUORUM_SEARCH_HOSTS": f"127.0.0.1:{engine.port}"}
+            workers.append(spawn_child(command, environment, cwd=ROOT, stderr=subprocess.DEVNULL))
+            return workers[-1]
+
+        try:
+            first = start()
+            until(lambda: bool(live_workers()))
+            run = start_run(collection, "search", "shop", endpoint="shop", depth=5)
+            until(lambda: Ranking.objects.count() >= 40)
+            os.killpg(first.pid, signal.SIGKILL)
+            first.wait()
+            stored = set(Ranking.objects.values_list("query__text", flat=True))
+            documents, sent = Document.objects.count(), len(engine.queries)
+            start()
+            until(lambda: Run.objects.get().state == "ready")
+        finally:
+            stop_children(workers)
+        again = engine.queries[sent:]
+    run.refresh_from_db()
+    assert 40 <= len(stored) < 240 and run.done == Ranking.objects.count() == 240, run.error
+    assert not stored & set(again), "a query whose answer is stored was sent again"
+    assert len(again) == len(set(again)) == 240 - len(stored), "and each of the others once"
+    assert run.counts["new"] == Document.objects.count() > documents
+
+
+@pytest.mark.weekly
+@pytest.mark.django_db(transaction=True)
+def test_a_run_takes_at_most_two_and_a_half_times_as_long(instance, monkeypatch):
+    """The figure's aim is 1.5 for 2,000 queries on an idle machine; here other tests run beside it."""
+    monkeypatch.setattr(search_run, "QUERIES", 600)
+    monkeypatch.setattr(search_run, "ROUNDS", 2)
+    figures = search_run.measure()
+    print(figures)
+    assert min(figure["value"] for figure in figures) <= 2.5

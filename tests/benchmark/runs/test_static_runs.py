@@ -42,7 +42,7 @@ def test_vectors_have_length_one_and_a_text_without_a_known_piece_is_zeros():
     assert static_embeddings.embed([]).shape == (0, 256)
 
 
-def test_a_run_finds_what_shares_no_word_with_the_query(texts):
+def test_a_run_and_candidates_find_what_shares_no_word_with_the_query(texts):
     run = work_on(start_run(texts, "static", "static", depth=4))
     assert (run.state, run.error) == ("ready", "")
     found = rankings.as_run(run)
@@ -51,9 +51,6 @@ def test_a_run_finds_what_shares_no_word_with_the_query(texts):
     assert found["q1"]["d1"] == pytest.approx(float(query @ document), abs=1e-5)
     bm25 = work_on(start_run(texts, "bm25", "bm25", depth=4))
     assert rankings.as_run(bm25) == {"q1": {}, "q2": {}}
-
-
-def test_candidates_by_static_embeddings(texts):
     report = import_collection("texts", ImportFiles(options=ImportOptions(static=1)))
     assert report["new"]["pairs"] == 2
     pairs = Pair.objects.values_list("query__external_id", "document__external_id")
@@ -73,13 +70,6 @@ def test_without_wordllama_runs_and_candidates_are_refused(texts, monkeypatch):
     assert not Pair.objects.exists()
 
 
-def test_ranks_fused_by_hand():
-    """d2 is second and first, d1 first alone, d3 second alone (k = 60)."""
-    scores = hybrid_scores.fuse_ranks([[1, 2], [2, 3]])
-    assert scores == pytest.approx({1: 1 / 61, 2: 1 / 62 + 1 / 61, 3: 1 / 62})
-    assert hybrid_scores.fuse_ranks([]) == {}
-
-
 def test_runs_of_different_documents_are_fused_over_their_union(texts):
     make_run(texts, "first", {"q1": ["d1", "d2"], "q2": ["d3"]})
     make_run(texts, "second", {"q1": ["d2", "d3"]})
@@ -88,6 +78,10 @@ def test_runs_of_different_documents_are_fused_over_their_union(texts):
     fused = rankings.as_run(run)
     assert list(fused["q1"]) == ["d2", "d1", "d3"] and list(fused["q2"]) == ["d3"]
     assert fused["q1"]["d2"] == pytest.approx(1 / 62 + 1 / 61, rel=1e-6)
+    # d2 is second and first, d1 first alone, d3 second alone (k = 60).
+    scores = hybrid_scores.fuse_ranks([[1, 2], [2, 3]])
+    assert scores == pytest.approx({1: 1 / 61, 2: 1 / 62 + 1 / 61, 3: 1 / 62})
+    assert hybrid_scores.fuse_ranks([]) == {}
 
 
 def test_what_a_query_excludes_takes_no_rank_of_bm25(texts):

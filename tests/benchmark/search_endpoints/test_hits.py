@@ -33,15 +33,12 @@ def test_hits_keep_the_engines_order_and_what_is_missing_is_counted():
     assert (page.duplicates, page.without_id, page.without_text) == (1, 1, 1)
 
 
-def test_an_empty_list_is_an_answer_and_a_missing_one_is_a_mistake():
+def test_lists_are_hits_an_empty_one_is_an_answer_and_a_missing_one_a_mistake():
     assert mapping().read({"results": []}).hits == []
     with pytest.raises(BadOption) as refusal:
         mapping().read({"data": {"items": [], "total": 0}})
     ((option, sentence),) = refusal.value.problems
     assert option == "hits" and "data.items" in sentence
-
-
-def test_lists_beside_one_another_are_hits_too():
     columns = mapping(hits="{id: ids, body: documents}")
     page = columns.read({"ids": ["a", "b"], "documents": ["first", None]})
     assert [(hit.id, hit.text) for hit in page.hits] == [("a", "first"), ("b", "")]

@@ -44,11 +44,9 @@ def test_a_query_comes_back_as_hits(engine, shop):
     assert [(hit.id, hit.title, hit.score) for hit in answer.page.hits] == [("1", "Boot 1", 8.5), ("2", "Boot 2", 7.5)]
     assert answer.page.hits[0].text == "Boot 1\nWarm & dry, 1"
     assert SECRET not in repr(answer.request)
-
-
-def test_no_more_hits_than_asked_for_are_taken(engine, shop):
     answer = asyncio.run(search(settings_of(shop, body='{"q": "{{query}}", "n": 5}'), "boots", 2))
-    assert len(answer.page.hits) == 2
+    assert len(answer.page.hits) == 2, "no more than asked for"
+    assert failure_of({**settings_of(shop), "max_k": 2}).code == "depth" and len(engine.requests) == 2
 
 
 def test_a_key_that_the_engine_repeats_is_not_kept(engine, shop):
@@ -84,41 +82,37 @@ def test_a_key_is_not_kept_however_the_answer_spells_it(engine, shop, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("document", "status", "code"),
+    ("answer", "code"),
     [
-        ('{"error": "bad\\u0000 word\\ud800"}', 400, "status-400"),
-        ('{"hits\\u0000": 1, "\\udc00": 2}', 200, "mapping"),
-        ('{"results": [{"id": 1, "name": ' + "[" * 900 + "]" * 900 + "}]}", 200, "nested"),
+        (('{"error": "bad\\u0000 word\\ud800"}', 400), "status-400"),
+        (('{"hits\\u0000": 1, "\\udc00": 2}',), "mapping"),
+        (('{"results": [{"id": 1, "name": ' + "[" * 900 + "]" * 900 + "}]}",), "nested"),
     ],
 )
-def test_the_line_of_a_failure_can_be_stored(engine, shop, document, status, code):
-    engine.plan("odd", document, status)
+def test_the_line_of_a_failure_can_be_stored(engine, shop, answer, code):
+    engine.plan("odd", *answer)
     failure = failure_of(settings_of(shop), "odd")
     assert failure.code == code and failure.answer is not None
     assert UNSTORABLE.search(str(failure)) is None
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "media", "document", "code", "word", "is_retryable"),
+    ("answer", "code", "word", "is_retryable"),
     [
-        ("html", 200, "text/html", "<!doctype html><p>Sign in</p>", "html", "HTML", False),
-        ("text", 200, "text/plain", "hello", "not-json", "JSON", False),
-        ("nothing", 200, "application/json", "", "empty", "empty", False),
-        ("elsewhere", 200, "application/json", '{"items": {"list": []}}', "mapping", "items.list", False),
-        ("own", 200, "application/json", '{"failed": "index is closed"}', "refused", "index is closed", False),
-        ("missing", 404, "application/json", '{"error": {"root_cause": [{"reason": "no such index"}]}}', "status-404",
-         "no such index", False),
-        ("bad", 400, "application/json", '{"error": {"msg": "undefined"}}', "status-400", "undefined", False),
-        ("busy", 429, "application/json", "{}", "status-429", "429", True),
-        ("down", 503, "text/html", "<html>", "status-503", "503", True),
+        (("<!doctype html><p>Sign in</p>", 200, "text/html"), "html", "HTML", False),
+        (("hello", 200, "text/plain"), "not-json", "JSON", False),
+        (("",), "empty", "empty", False),
+        (('{"items": {"list": []}}',), "mapping", "items.list", False),
+        (('{"failed": "index is closed"}',), "refused", "index is closed", False),
+        (('{"error": {"root_cause": [{"reason": "no such index"}]}}', 404), "status-404", "no such index", False),
+        (('{"error": {"msg": "undefined"}}', 400), "status-400", "undefined", False),
+        (("{}", 429), "status-429", "429", True),
+        (("<html>", 503, "text/html"), "status-503", "503", True),
     ],
-)  # fmt: skip
-def test_an_answer_without_hits_says_what_to_change(
-    engine, shop, query, status, media, document, code, word,
-    is_retryable,
-):  # fmt: skip
-    engine.plan(query, document, status, media)
-    failure = failure_of(settings_of(shop, error="failed"), query)
+)
+def test_an_answer_without_hits_says_what_to_change(engine, shop, answer, code, word, is_retryable):
+    engine.plan("odd", *answer)
+    failure = failure_of(settings_of(shop, error="failed"), "odd")
     assert (failure.code, failure.is_retryable) == (code, is_retryable)
     assert word in str(failure)
 
@@ -134,13 +128,10 @@ def test_a_refused_key_names_its_variable(engine, shop, monkeypatch):
     assert len(engine.requests) == 1
 
 
-def test_no_answer_in_time_can_be_tried_again(engine, shop):
+def test_a_host_that_is_slow_or_another_or_no_tls_is_named(engine, shop):
     engine.delay = 1.0
     failure = failure_of(settings_of(shop, timeout_s=0.3))
     assert (failure.code, failure.is_retryable) == ("slow", True)
-
-
-def test_another_host_and_tls_that_is_none_are_named(engine, shop):
     settings = settings_of(shop)
     assert failure_of({**settings, "base_url": "http://127.0.0.1:1"}).code == "not-public"
     assert "https" in str(failure_of({**settings, "base_url": engine.address.replace("http", "https")}))
@@ -168,11 +159,6 @@ def test_an_engine_says_when_to_come_back_in_seconds_or_as_a_date(shop):
     assert (wait_after("7"), wait_after("-5"), wait_after("soon")) == (7.0, 0.0, None)
     wait = wait_after(format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True))
     assert wait is not None and 25 <= wait <= 30
-
-
-def test_a_depth_beyond_the_engines_most_is_not_sent(engine, shop):
-    assert failure_of({**settings_of(shop), "max_k": 2}).code == "depth"
-    assert engine.requests == []
 
 
 def test_basic_bearer_and_api_keys_are_sent_as_engines_expect_them(engine, shop, monkeypatch):

@@ -28,16 +28,13 @@ def test_a_text_within_a_text_is_escaped_twice(query):
     assert graphql == f"{{ Get(bm25: {{query: {inner}, limit: 3}}) {inner} }}"
 
 
-def test_values_in_a_path_are_quoted():
-    values = {"query": "a b&c=d/é?#", "k": 5, "fields": ["title", "text"]}
-    path = render_path("/s?q={{query}}&n={{k}}&in={{fields}}", values)
-    assert path == "/s?q=a%20b%26c%3Dd%2F%C3%A9%3F%23&n=5&in=title%2Ctext"
-
-
-def test_lists_sections_and_missing_values_render_as_in_mustache():
+def test_lists_sections_and_missing_values_render_as_in_mustache_and_are_quoted_in_a_path():
     template = '{"f": {{fields}}, "o": [{}{{#fields}}, "{{.}}^2"{{/fields}}]{{^filter}}, "all": true{{/filter}}}'
     body = json.loads(render_body(template, {"fields": ["a", "b"], "filter": None}))
     assert body == {"f": ["a", "b"], "o": [{}, "a^2", "b^2"], "all": True}
+    values = {"query": "a b&c=d/é?#", "k": 5, "fields": ["title", "text"]}
+    path = render_path("/s?q={{query}}&n={{k}}&in={{fields}}", values)
+    assert path == "/s?q=a%20b%26c%3Dd%2F%C3%A9%3F%23&n=5&in=title%2Ctext"
 
 
 @pytest.mark.parametrize(

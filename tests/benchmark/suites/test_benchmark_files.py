@@ -69,12 +69,15 @@ def test_csv_is_the_same_for_every_reader_and_latex_speaks_their_language():
     assert count > MANY
 
 
-def test_json_has_the_columns_of_the_csv_with_null_for_a_blank_cell():
-    table = DownloadTable("t", "Title", ("system", "nDCG"), (("bm25", Figure(0.5, 0.25)), ("=cmd", Figure(None))))
+def test_a_blank_figure_is_an_empty_cell_of_the_csv_and_of_latex_and_null_in_json():
+    rows = (("bm25", Figure(0.5, 0.25)), ("=cmd", Figure(None)), ("a & b", Figure(-0.25)))
+    table = DownloadTable("t", "A & B", ("system", "nDCG"), rows, best=frozenset([1]))
+    assert table.csv() == "system,nDCG,nDCG change\nbm25,0.5,0.25\n'=cmd,,\na & b,-0.25,\n"
     told = json.loads(table.json())
-    assert told["columns"] == ["system", "nDCG", "nDCG change"] == table.csv().splitlines()[0].split(",")
-    assert told["rows"] == [["bm25", 0.5, 0.25], ["=cmd", None, None]]
-    assert (told["table"], told["title"]) == ("t", "Title")
+    assert (told["table"], told["title"], told["columns"]) == ("t", "A & B", ["system", "nDCG", "nDCG change"])
+    assert told["rows"] == [["bm25", 0.5, 0.25], ["=cmd", None, None], ["a & b", -0.25, None]]
+    latex = table.latex()
+    assert r"\caption{A \& B}" in latex and r"=cmd &  \\" in latex and r"a \& b & $-$0.250 \\" in latex
 
 
 def test_whoever_chose_a_language_for_good_gets_english_csv_too():

@@ -72,8 +72,30 @@ def test_an_analytical_seed_becomes_the_golden_bundle(steel, model_server):
     }
     assert bundle == json.loads(GOLDEN.read_text())
     assert (len(bundle["positives"]), len(bundle["negatives"])) == (2, 2)
-    assert len(steps(model_server)) == 8
-    assert "secret" not in json.dumps([one["body"] for one in model_server.requests()])
+    requests = model_server.requests()
+    assert len(requests) == 8 and "secret" not in json.dumps([one["body"] for one in requests])
+
+    # Negatives are planned from titles and summaries, and written without what is missing.
+    sent = {one["user"].split("\n")[0] + str("must not provide" in one["user"]): one["body"] for one in requests}
+    planned = json.dumps(sent["Plan the passages that do not help with this query.False"])
+    assert all(one["title"] in planned and one["summary"] in planned for one in POSITIVES)
+    assert not any(text in planned or one["rationale"] in planned for text, one in zip(TEXTS, POSITIVES, strict=True))
+    positive, negative = (json.dumps(sent[f"Write the passages of these plans.{is_not}"]) for is_not in (False, True))
+    assert all(one["rationale"] in positive for one in POSITIVES)
+    assert all(one["missing_aspect"] in negative and one["missing_aspect"] not in positive for one in NEGATIVES)
+    assert not any(text in negative for text in TEXTS)
+
+    # Imported, bundles are marked and tell nobody which passage was planned as relevant.
+    make_document(steel, "An older document.", external_id="d1")
+    assert import_bundles(synthesis) == {"queries": 1, "documents": 4, "pairs": 4}
+    assert import_bundles(synthesis) == {"queries": 0, "documents": 0, "pairs": 0}
+    query = Query.objects.get(collection=steel, metadata__synthetic=True)
+    assert (query.metadata["seed_query"], query.answers) == ("q1", [])
+    written = Document.objects.filter(collection=steel, metadata__synthetic=True)
+    assert {one.text for one in written} == {*TEXTS, *OTHERS}
+    assert all(set(one.metadata) == {"synthetic", "query_id"} for one in written)
+    assert Pair.objects.filter(query=query, is_candidate=True).count() == 4
+    assert start(steel).pk == synthesis.pk, "a synthetic query is no seed"
 
 
 def test_a_factual_seed_has_one_positive_and_one_negative_and_neither_answer_nor_aspects(steel, model_server):
@@ -125,19 +147,6 @@ def test_a_bad_answer_is_repaired_once_and_then_the_bundle_is_dropped_with_its_r
     manifest = json.loads((synthesis.folder / "manifest.json").read_text())
     assert manifest["counts"]["dropped"] == {f"{step}: unparsed": 1}
     assert (synthesis.folder / "dropped.jsonl").read_text() == files.lines_of([row])
-
-
-def test_negatives_are_planned_from_titles_and_summaries_and_written_without_what_is_missing(steel, model_server):
-    make(steel, model_server)
-    sent = {one["user"].split("\n")[0] + str("must not provide" in one["user"]): one for one in model_server.requests()}
-    planned = json.dumps(sent["Plan the passages that do not help with this query.False"]["body"])
-    assert all(one["title"] in planned and one["summary"] in planned for one in POSITIVES)
-    assert not any(text in planned or one["rationale"] in planned for text, one in zip(TEXTS, POSITIVES, strict=True))
-    positive = json.dumps(sent["Write the passages of these plans.False"]["body"])
-    negative = json.dumps(sent["Write the passages of these plans.True"]["body"])
-    assert all(one["rationale"] in positive for one in POSITIVES)
-    assert all(one["missing_aspect"] in negative and one["missing_aspect"] not in positive for one in NEGATIVES)
-    assert not any(text in negative for text in TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -248,21 +257,6 @@ def test_an_estimate_is_near_what_it_costs(steel, model_server):
     assert found.calls.expected == told["calls"]
     assert found.cost.low <= told["cost"] <= found.cost.upper
     assert found.cost.expected == pytest.approx(told["cost"], rel=0.25)
-
-
-def test_imported_bundles_are_marked_and_tell_nobody_which_passage_was_planned_as_relevant(steel, model_server):
-    make_document(steel, "An older document.", external_id="d1")
-    synthesis = make(steel, model_server)
-    assert import_bundles(synthesis) == {"queries": 1, "documents": 4, "pairs": 4}
-    assert import_bundles(synthesis) == {"queries": 0, "documents": 0, "pairs": 0}
-    query = Query.objects.get(collection=steel, metadata__synthetic=True)
-    assert (query.metadata["seed_query"], query.answers) == ("q1", [])
-    written = Document.objects.filter(collection=steel, metadata__synthetic=True)
-    assert {one.text for one in written} == {*TEXTS, *OTHERS}
-    assert all(set(one.metadata) == {"synthetic", "query_id"} for one in written)
-    assert Pair.objects.filter(query=query, is_candidate=True).count() == 4
-    # A synthetic query is no seed.
-    assert start(steel).pk == synthesis.pk
 
 
 def test_seeds_come_from_a_file_too(steel, model_server, tmp_path):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from annotation.models import Assignment, Role
-from benchmark.models import Filling, Qrels, Report, Run
+from annotation.models import Role
+from benchmark.models import Filling, Report, Run
 from corpus.models import Collection
 from tests import benchmark_scene as scene
 from tests.factories import make_member
@@ -71,63 +71,48 @@ def test_no_page_of_the_benchmark_has_a_violation(instance, new_page, violations
 
 
 @pytest.mark.slow
-def test_from_the_upload_of_two_runs_to_a_filled_report(instance, new_page, violations, tmp_path):
-    """Upload, look how safe the order is, fill through people, read what that did, take it away."""
+def test_two_runs_are_uploaded_ticked_and_compared_and_what_is_computed_comes_by_itself(
+    instance, new_page, violations, tmp_path
+):
     collection = scene.collection_of_books()
-    charlie = make_member(collection, "charlie", Role.ADMIN)
     ranked = scene.rankings()
-    for name in ("bm25", "dense-large"):
-        (tmp_path / f"{name}.run").write_text(scene.trec(ranked[name]))
-    page = new_page(user=charlie.user)
+    paths = [tmp_path / f"{name}.run" for name in ("bm25", "dense-large")]
+    for path in paths:
+        path.write_text(scene.trec(ranked[path.stem]))
+    page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user)
     page.goto("/c/books/")
     page.get_by_role("navigation").get_by_role("link", name="Benchmark").click()
     page.get_by_role("link", name="Add runs").click()
-    page.set_input_files("input[type=file]", [tmp_path / "bm25.run", tmp_path / "dense-large.run"])
+    page.set_input_files("input[type=file]", paths)
     page.get_by_role("button", name="Upload").click()
     page.get_by_text("2 runs imported").wait_for()
-    assert violations(page) == []
-
     page.get_by_role("link", name="Leaderboard").click()
     page.get_by_role("button", name="Compute").click()
     page.get_by_role("table").get_by_role("link", name="dense-large", exact=True).wait_for()
-    page.get_by_role("checkbox", name="dense-large").check()
-    page.get_by_role("checkbox", name="bm25").check()
+    for path in paths:
+        page.get_by_role("checkbox", name=path.stem).check()
     page.get_by_role("button", name="Compare the two selected runs").click()
     page.get_by_role("img", name="Difference in nDCG@10 by query").wait_for()
     assert violations(page) == []
 
     page.get_by_role("link", name="Hole filling").click()
-    assert "1 of 1 pair of systems could swap places" in page.inner_text("main")
     page.get_by_role("button", name="Estimate").click()
-    page.get_by_role("heading", name="Start hole filling?").wait_for()
     page.get_by_role("button", name="Start now").click()
     page.get_by_role("heading", name="Outcome of the pool").wait_for()
-    asked = len(Filling.objects.get().pairs)
-    assert f"{asked} waiting for people" in page.inner_text("main")
-    desk = new_page(user=make_member(collection, "alice").user)
-    desk.goto("/c/books/judge/")
-    desk.get_by_role("button", name="Start judging").click()
-    judge_in_the_browser(desk, 3)
-    assert len(scene.judge_all(make_member(collection, "bob"))) == asked - 4, "Alice has three, and the next"
-    judge_in_the_browser(desk, 1)
-    desk.wait_for_selector("[data-queue=empty]")
+    assert f"{len(Filling.objects.get().pairs)} waiting for people" in page.inner_text("main")
+    scene.judge_all(make_member(collection, "bob"))
     page.get_by_role("button", name="Create the qrels").wait_for()
     page.get_by_role("button", name="Create the qrels").click()
     page.get_by_text("holes were found").wait_for()
-    assert violations(page) == []
-
     page.get_by_role("button", name="Show the effect on rankings").click()
     page.get_by_role("heading", name="Computing").wait_for()
     assert make_next_report()
     page.get_by_role("heading", name="Results").wait_for()
-    assert "2 systems change" in page.inner_text("main")
-    assert Qrels.objects.latest("number").counts["origins"]["people"] == asked
     files = page.locator(".chart-files", has_text="LaTeX of the table nDCG@10")
     files.locator("summary").press("Enter")
     with page.expect_download() as saved:
         files.get_by_role("link", name="LaTeX").click()
-    latex = saved.value.path().read_text()
-    assert r"\begin{tabular}" in latex and "dense-large &" in latex
+    assert "dense-large &" in saved.value.path().read_text()
     assert violations(page) == []
 
 
@@ -145,15 +130,3 @@ def test_the_fields_of_a_run_change_with_its_type_and_keep_what_was_typed(instan
     page.get_by_role("button", name="Create run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     assert Run.objects.get(name="mine").kind == "hybrid"
-
-
-def judge_in_the_browser(page: "Page", count: int) -> None:
-    """So many items through the real desk, by keyboard, truthfully."""
-    page.wait_for_selector("#answer")
-    for _ in range(count):
-        item = page.locator("#desk").get_attribute("data-item") or ""
-        lease = Assignment.objects.select_related("item__pair__document").get(public_id=item)
-        document = lease.item.pair.document.external_id
-        relevant = document in scene.truth()[f"q{document[1:].partition('-')[0]}"]
-        page.keyboard.press("1" if relevant else "0")
-        page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=item)
