@@ -121,7 +121,7 @@ def test_a_suite_has_the_unweighted_mean_of_its_members(scene):
     assert said["mean"]["bm25"]["mean"]["aer"] == pytest.approx((3 + 5 * 0.9512294) / 2)
 
 
-def test_what_cannot_be_done_is_said_in_one_line(scene):
+def test_what_cannot_be_done_is_said_in_one_line_and_an_estimate_starts_nothing(scene):
     for args, problem in (
         (("nowhere",), "There is no suite and no collection 'nowhere'"),
         (("wings",), "Agents have not searched wings yet"),
@@ -133,9 +133,6 @@ def test_what_cannot_be_done_is_said_in_one_line(scene):
         said = call("agents", *args)
         assert (said.code, said.out) == (2, "") and problem in said.err, (args, said.err)
     assert not AgentJob.objects.exists() and not AgentSample.objects.exists()
-
-
-def test_an_estimate_starts_nothing(scene):
     said = call(*SEARCH, "--estimate", "--json")
     assert "about 28 calls" in said.json["estimate"] and "6 times a query" in said.json["estimate"]
     assert not AgentJob.objects.exists()

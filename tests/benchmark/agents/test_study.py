@@ -68,16 +68,6 @@ def rated(found, member, answer, model, person):
     return study.rate_answers(found, member.assessor, answer.pk, *order)
 
 
-def test_alpha_with_interval_distances_equals_the_mean_over_all_pairs_of_values():
-    pairs = [(5, 4), (3, 3), (1, 2), (5, 5), (2, 4)]
-    values = np.array(pairs).ravel()
-    among = (values[:, None] - values[None, :]) ** 2
-    expected = among.sum() / (len(values) * (len(values) - 1))
-    observed = np.mean([(a - b) ** 2 for a, b in pairs])
-    assert interval_agreement(pairs) == pytest.approx(1 - observed / expected)
-    assert interval_agreement([(4, 4), (4, 4)]) is None
-
-
 def test_a_line_has_means_their_paired_difference_and_an_interval_around_it():
     model = [(5, 5), (4, 4), (5, 4), (4, 5), (5, 5), (3, 4), (5, 4), (4, 4)]
     person = [(4, 4), (4, 3), (4, 4), (3, 4), (4, 5), (3, 3), (5, 4), (3, 3)]
@@ -88,6 +78,13 @@ def test_a_line_has_means_their_paired_difference_and_an_interval_around_it():
     assert line["p"] == pytest.approx(2 / 128) and line["same"] == 8 / 16 and line["near"] == 1
     alone = measure_line("quality", model[:1], person[:1], seed=0)
     assert (alone["difference"], alone["low"], alone["p"]) == (1, None, None)
+    pairs = [(5, 4), (3, 3), (1, 2), (5, 5), (2, 4)]
+    values = np.array(pairs).ravel()
+    among = (values[:, None] - values[None, :]) ** 2
+    expected = among.sum() / (len(values) * (len(values) - 1))
+    observed = np.mean([(a - b) ** 2 for a, b in pairs])
+    assert interval_agreement(pairs) == pytest.approx(1 - observed / expected)
+    assert interval_agreement([(4, 4), (4, 4)]) is None
 
 
 def test_the_draw_is_seeded_and_only_one_study_is_open(collection):

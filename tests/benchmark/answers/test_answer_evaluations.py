@@ -7,7 +7,6 @@ import pytest
 
 from benchmark.answers import evaluations, results
 from benchmark.answers.contexts import load_contexts
-from benchmark.answers.evaluations import ANSWERS
 from benchmark.answers.listing import list_contexts
 from benchmark.answers.results import choose_versions
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
@@ -184,15 +183,6 @@ def test_a_model_that_nobody_can_reach_leaves_no_answer_and_is_tried_again(wings
     assert not GeneratedAnswer.objects.exists(), "no answer is no wrong answer"
     model_server.script(writer=[ANSWER], grader=[RIGHT])
     assert answered(wings, systems=["bm25"]).state == JobState.READY
-
-
-def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
-    evaluation = begin(wings)
-    assert work(evaluation, stopped=lambda: True).state == JobState.WAITING
-    assert ANSWERS.cancel(evaluation)
-    evaluation.refresh_from_db()
-    assert evaluation.state == JobState.CANCELLED
-    assert answered(wings).state == JobState.READY
 
 
 @pytest.mark.parametrize(

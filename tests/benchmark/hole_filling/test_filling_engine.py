@@ -70,19 +70,3 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker, model_server):
     assert reading.load_named(after) == {"q": {"d0": 0, "d1": 1, "d2": 0, "d3": 1}}
     assert after.counts["origins"] == {"debate+ensemble": 3, "filter": 1}
     assert sums_up(selectors.campaign_status(collection, Campaign.objects.get(pk=begun.campaign)))
-
-
-@pytest.mark.slow
-def test_a_filling_that_the_budget_stopped_goes_on_with_more(worker, model_server):
-    collection = shelves()
-    make_panel(model_server, debate=("yes", "yes"))
-    options = {"collection": collection, "runs": list(collection.runs.all()), "depth": 10, "panel": "main"}
-    begun = start_filling(**options, max_calls=8)
-    until(lambda: Campaign.objects.get(pk=begun.campaign).state == "budget")
-    stopped = stages.advance_filling(Filling.objects.get(pk=begun.pk))
-    assert stopped.state == "judging" and compute_funnel(stopped).pending > 0
-    assert start_filling(**options, max_calls=100) == begun
-    until(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished")
-    done = stages.advance_filling(Filling.objects.get(pk=begun.pk))
-    assert done.state == "filled" and done.after.counts["judged"] == 6
-    assert Campaign.objects.count() == 1 and Attempt.objects.filter(cached=False).count() == 6 * 7

@@ -54,6 +54,7 @@ def test_counts_that_change_make_another_report():
     world = World()
     counted(world, 10**400, "NaN")
     assert weighting.counts_of(world.collection) == {}, "what is no number above 0 is no count"
+    counted(world, None, None)
     with pytest.raises(BadOption, match="count"):
         asked(world)
     counted(world, 3, "7")
@@ -94,13 +95,13 @@ def test_every_board_offers_weighted_means_where_there_are_counts(client):
     assert not client.get(f"{here}{COUNTS}").context["means"].weights, "no counts: plain means"
     assert not any("Weighted by" in text for text in texts(COUNTS)), "no counts, no choice"
     counted(world, 5, 5)
+    missing = client.get(f"{here}{COUNTS}").context
+    assert missing["state"].is_missing and missing["board"] is None, "a plain report is never shown as weighted"
     for page in texts():
         assert "Weighted by the query log" in page and "(weighted)" not in page and "0.5000" in page
     assert all("0.5000" in page and "(weighted)" in page for page in texts(COUNTS))
     counted(world, 3, 1)
     assert client.get(here).context["means"].has_counts and client.get(here).context["board"]["rows"] == plain["rows"]
-    missing = client.get(f"{here}{COUNTS}").context
-    assert missing["state"].is_missing and missing["board"] is None, "a plain report is never shown as weighted"
     for page in texts(COUNTS):
         assert "0.7500" in page and "(weighted)" in page
         assert "query log" in page.replace("Weighted by the query log", ""), "it names its source"

@@ -84,12 +84,6 @@ def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
 
 
-def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
-    run = start(wings)
-    monkeypatch.setattr("corpus.search.bm25.index_for", lambda _collection, **_options: 1 / 0)
-    assert work_on(run).state == "failed" and "division by zero" in run.error
-
-
 def test_a_run_stays_full_where_its_query_excludes_documents(wings):
     """BRIGHT: d2 would be the best for q4; the run is searched one deeper, so that two documents are left."""
     make_query(wings, "wing lift plate", external_id="q4", metadata={"excluded_ids": ["d2"]})

@@ -5,7 +5,6 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
@@ -16,7 +15,7 @@ from benchmark.runs.vectors import Store, text_digest
 from corpus.errors import BadInput
 from judges.records import Judge
 from tests.engine_parts import make_judge
-from tests.factories import make_collection, make_document, make_member, make_query
+from tests.factories import client_of, make_collection, make_document, make_member, make_query
 from tests.rankings import start_run, work_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -149,8 +148,7 @@ def test_a_run_keeps_what_was_measured_and_its_page_shows_it(model_server, setti
     facts = indexed.search
     assert (facts["documents"], facts["queries"], facts["depth"], facts["recall"]) == (60, 3, 10, 1.0)
     assert rankings.as_run(indexed).keys() == rankings.as_run(exact).keys()
-    client = Client()
-    client.force_login(make_member(wings, "charlie", Role.ADMIN).user)
+    client = client_of(make_member(wings, "charlie", Role.ADMIN))
     page = client.get(reverse("system", args=["wings", indexed.pk])).text
     assert "exact search: 1.0000, measured" in " ".join(page.split())
     assert "exact search" not in client.get(reverse("system", args=["wings", exact.pk])).text

@@ -10,7 +10,7 @@ from annotation.models import Role
 from benchmark.models import Filling, QrelsRow
 from benchmark.qrels import comparing
 from benchmark.report import reports
-from tests.factories import make_member
+from tests.factories import client_of, make_member
 from tests.large_report import large_report
 from tests.speed import slowness
 
@@ -30,8 +30,7 @@ def test_every_page_answers_in_300_ms_at_25_systems_and_3657_queries():
         collection=collection, depth=10, before=large.before, after=large.after, state="filled", funnel=complete(funnel)
     )
     filling.runs.set(runs)
-    client = Client()
-    client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
+    client = client_of(make_member(collection, "charlie", Role.ADMIN))
     query = QrelsRow.objects.filter(qrels=large.after).values_list("query_id", flat=True)[1000]
     home = f"/c/{collection.name}/benchmark/"
     compare = f"compare/?a={runs[0].pk}&b={runs[1].pk}"
