@@ -101,6 +101,12 @@ def test_an_engine_that_says_when_to_come_back_is_asked_again(waits, sent, fails
     assert (session.sent, isinstance(answer, SearchFailed)) == (sent, fails)
 
 
+def test_what_stops_the_sending_is_raised(engine):
+    broken = {**engine.settings, "timeout_s": 1.0}
+    with pytest.raises(KeyError), search.QuerySender(broken, [(1, "hat", 5)]) as sender:
+        list(sender.iterate_answers())
+
+
 def test_a_run_is_what_the_engine_returned_with_its_documents(shop, engine, monkeypatch):
     indexed = []
     monkeypatch.setattr(full_text, "request_index", indexed.append)
@@ -120,11 +126,6 @@ def test_a_run_is_what_the_engine_returned_with_its_documents(shop, engine, monk
 
 
 def test_what_answers_lack_is_counted_and_named(shop, engine):
-    add_endpoint(engine, "hasty", partial="timed_out")
-    engine.answers = {"hat": (200, json.dumps({"timed_out": True, "results": [product(1)]}))}
-    hasty = work_on(start_run(shop, "search", "hasty", endpoint="hasty", depth=3))
-    assert hasty.counts["partial"] == 1 and any("1 partial answer" in line for line in describe_answers(hasty))
-    Document.objects.all().delete()
     make_document(shop, "A hat of felt.", external_id="p2", title="Felt hat")
     bare = {**product(2), "description": ""}
     engine.answers = {
@@ -145,6 +146,10 @@ def test_what_answers_lack_is_counted_and_named(shop, engine):
     said = call(*same, "--json")
     assert (said.json["counts"], said.json["endpoint"], said.json["empty"]) == (run.counts, "shop", 1)
     assert len(lines) == 6 and all(line in said.err + call(*same).out for line in lines)
+    add_endpoint(engine, "hasty", partial="timed_out")
+    engine.answers = {"hat": (200, json.dumps({"timed_out": True, "results": [product(1)]}))}
+    hasty = work_on(start_run(shop, "search", "hasty", endpoint="hasty", depth=3))
+    assert hasty.counts["partial"] == 1 and any("1 partial answer" in line for line in describe_answers(hasty))
 
 
 @pytest.mark.parametrize("batches", [[[0, 1]], [[1, 0]], [[0], [1]], [[1], [0]]], ids=str)
