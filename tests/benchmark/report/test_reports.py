@@ -7,8 +7,9 @@ import pytest
 
 from annotation.models import Role
 from benchmark.measures.aspects import evaluate_aspects
+from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Qrels, Report, ReportValues, Run
-from benchmark.qrels.reading import ReadQrel
+from benchmark.qrels.reading import ReadQrel, load_named
 from benchmark.qrels.versions import store_version
 from benchmark.report import reports, tabling
 from benchmark.report.reports import measure_following
@@ -21,7 +22,10 @@ from jobs import leases
 from jobs.models import JobState
 from tests import factories
 from tests.called import call
+from tests.large_report import large_report
 from tests.rankings import make_next_report, make_run, make_texts
+from tests.speed import slowness
+from tools.bench.report_s import memory_mb, timed
 
 pytestmark = pytest.mark.django_db
 
@@ -234,3 +238,18 @@ def test_runs_that_are_too_shallow_are_named_and_runs_are_listed():
     assert call("runs", name, "list").out.startswith("one: imported, ready")
     incomplete = call("runs", name, "export", "one")
     assert incomplete.code == 2 and f"runs {name} export RUN" in incomplete.err
+
+
+@pytest.mark.weekly
+def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures():
+    """A fifth of the size that tools/bench/report_s.py measures."""
+    large = large_report(25, 730, documents=5_000)
+    held = memory_mb()  # this process may have trained a model before
+    found = timed(large, large.after)
+    assert found["value"] < 30 * slowness() and found["peak_mb"] - held < 300
+    systems = {row["run"]: row["values"] for row in Report.objects.get().result["systems"]}
+    for version, when in ((large.before, "before"), (large.after, "after")):
+        for run in large.runs[::12]:
+            theirs = evaluate_run(load_named(version), as_run(run), "nDCG@10 R@10 Success@10").means
+            ours = [systems[run.pk][key][when] for key in ("ndcg", "recall", "hit")]
+            assert ours == pytest.approx(list(theirs.values())), run.name
