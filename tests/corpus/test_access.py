@@ -24,19 +24,13 @@ def ask(user: object) -> HttpResponse:
     return settings_of(request, name="birds")
 
 
-def test_an_admin_gets_the_page_with_the_scope() -> None:
-    alice = make_member(make_collection("birds"), "alice", Role.ADMIN)
-    assert ask(alice.user).content == b"alice in birds"
-
-
-def test_everybody_else_does_not() -> None:
-    bob = make_member(make_collection("birds"), "bob", Role.ANNOTATOR)
+def test_an_admin_gets_the_page_with_the_scope_and_everybody_else_does_not() -> None:
+    birds = make_collection("birds")
+    assert ask(make_member(birds, "alice", Role.ADMIN).user).content == b"alice in birds"
+    bob = make_member(birds, "bob", Role.ANNOTATOR)
     with pytest.raises(PermissionDenied):
         ask(bob.user)
     with pytest.raises(Http404):
         ask(make_user("charlie"))
     assert ask(AnonymousUser()).status_code == 302
-
-
-def test_the_walk_over_all_addresses_can_read_the_action() -> None:
-    assert settings_of.action == "admin"
+    assert settings_of.action == "admin", "as the walk over all addresses reads it"

@@ -24,7 +24,7 @@ def refusal(statement: str) -> str:
 
 def test_what_was_said_paid_and_done_is_among_them() -> None:
     assert len(TABLES) >= 17
-    assert {"corpus_judgment", "judges_attempt", "annotation_auditentry"} <= set(TABLES)
+    assert {"corpus_judgment", "corpus_aspectrevision", "judges_attempt", "annotation_auditentry"} <= set(TABLES)
 
 
 @pytest.mark.parametrize("table", [*TABLES, "judges_attemptbody", "judges_attemptbody_3"])

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from corpus.collections.task_order import MEASURING
 from corpus.labels import ADJUDICATOR, PEOPLE, rebuild_labels, resolve_pairs
-from corpus.models import Assessor, Item, Judgment, Label
+from corpus.models import Item, Judgment, Label
 from corpus.models.aspects import Aspect
+from tests.evidence import make_assessor, make_label
 from tests.factories import make_collection, make_item, make_pair
 
 PERSON, POLICY, HUMAN, JUDGE, REFERENCE = "person", "policy", "human-import", "judge-import", "reference"
@@ -36,63 +38,33 @@ class Grade:
     measures: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """A label: the grade and who it comes from (adjudicator, people, or the policy's name)."""
-
-    grade: int
-    origin: str
-
-
-def resolve_label(grades: Iterable[Grade]) -> Resolved | None:
-    """The label of one pair and aspect; None where nothing settles it."""
+def resolve_label(grades: Iterable[Grade]) -> tuple[int, str] | None:
+    """The label of one pair and aspect, and who it comes from: adjudicator, people, or the policy's name."""
     grades = list(grades)
     replaced = {grade.supersedes for grade in grades}
-    standing = [
-        grade
-        for grade in grades
-        if grade.id not in replaced and grade.grade is not None and (not grade.measures or grade.step == "adjudication")
-    ]
-    return (
-        _newest_label([g for g in standing if g.step == "adjudication"], ADJUDICATOR)
-        or _people_majority([g for g in standing if g.kind == PERSON])
-        or _imported_majority(standing)
-        or _newest_label([g for g in standing if g.kind == POLICY])
-    )
+    standing = [one for one in grades if one.id not in replaced and one.grade is not None]
+    standing = [one for one in standing if not one.measures or one.step == "adjudication"]
+    if adjudications := [one for one in standing if one.step == "adjudication"]:
+        return max(adjudications, key=attrgetter("id")).grade, ADJUDICATOR
+    people = [one for one in standing if one.kind == PERSON]
+    finals = [one for one in people if one.step == "final" and one.settled]
+    for item in sorted({one.item or 0 for one in finals}, reverse=True):  # the newest that has a majority
+        majority = majority_grade([one.grade for one in finals if (one.item or 0) == item])
+        if majority is not None:
+            return majority, PEOPLE
+    imported = None if people else majority_grade([one.grade for one in standing if one.kind == HUMAN])
+    if imported is not None:
+        return imported, PEOPLE
+    policies = [one for one in standing if one.kind == POLICY]
+    newest = max(policies, key=attrgetter("id"), default=None)
+    return newest and (newest.grade, newest.name)
 
 
-def _newest_label(grades: list[Grade], origin: str | None = None) -> Resolved | None:
-    """The last word of the rows given."""
-    last = max(grades, key=lambda grade: grade.id, default=None)
-    if last is None or last.grade is None:
-        return None
-    return Resolved(last.grade, origin or last.name)
-
-
-def _people_majority(grades: list[Grade]) -> Resolved | None:
-    """The majority of the newest settled item that has one."""
-    finals = [g for g in grades if g.step == "final" and g.settled]
-    for item in sorted({g.item or 0 for g in finals}, reverse=True):
-        grade = _majority_grade([g.grade for g in finals if (g.item or 0) == item])
-        if grade is not None:
-            return Resolved(grade, PEOPLE)
-    return None
-
-
-def _imported_majority(standing: list[Grade]) -> Resolved | None:
-    """The majority of imported people, where no person of the collection judged the pair."""
-    if any(g.kind == PERSON for g in standing):
-        return None
-    grade = _majority_grade([g.grade for g in standing if g.kind == HUMAN])
-    return None if grade is None else Resolved(grade, PEOPLE)
-
-
-def _majority_grade(grades: Sequence[int | None]) -> int | None:
+def majority_grade(grades: Sequence[int | None]) -> int | None:
     """The grade that more gave than any other; None for a tie or for nobody."""
     ranked = Counter(grades).most_common(2)
-    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
-        return None
-    return ranked[0][0]
+    tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
+    return ranked[0][0] if ranked and not tie else None
 
 
 def grade(number, kind, value, step="final", **more):
@@ -107,28 +79,28 @@ def settled(number, value, item=1, **more):
     ("grades", "label"),
     [
         ([], None),
-        ([grade(1, POLICY, 1, name="debate")], Resolved(1, "debate")),
-        ([grade(1, POLICY, 1, name="debate"), grade(2, POLICY, 0, name="single")], Resolved(0, "single")),
-        ([settled(1, 1), grade(2, POLICY, 0)], Resolved(1, "people")),
-        ([settled(1, 1), settled(2, 0), settled(3, 0)], Resolved(0, "people")),
+        ([grade(1, POLICY, 1, name="debate")], (1, "debate")),
+        ([grade(1, POLICY, 1, name="debate"), grade(2, POLICY, 0, name="single")], (0, "single")),
+        ([settled(1, 1), grade(2, POLICY, 0)], (1, "people")),
+        ([settled(1, 1), settled(2, 0), settled(3, 0)], (0, "people")),
         ([settled(1, 1), settled(2, 0)], None),
-        ([settled(1, 1), settled(2, 0), grade(3, POLICY, 1, name="debate")], Resolved(1, "debate")),
-        ([settled(1, 1), settled(2, 0), grade(3, PERSON, 1, "adjudication", item=1)], Resolved(1, "adjudicator")),
-        ([settled(1, 1), settled(2, 1), grade(3, PERSON, 0, "adjudication", item=1)], Resolved(0, "adjudicator")),
+        ([settled(1, 1), settled(2, 0), grade(3, POLICY, 1, name="debate")], (1, "debate")),
+        ([settled(1, 1), settled(2, 0), grade(3, PERSON, 1, "adjudication", item=1)], (1, "adjudicator")),
+        ([settled(1, 1), settled(2, 1), grade(3, PERSON, 0, "adjudication", item=1)], (0, "adjudicator")),
         ([grade(1, PERSON, 1, item=1)], None),
         ([settled(1, 1, step="first")], None),
-        ([settled(1, 0), settled(2, 1, item=2)], Resolved(1, "people")),
-        ([settled(1, 0), settled(2, 1, item=2, measures=True)], Resolved(0, "people")),
-        ([grade(1, HUMAN, 2, "import"), settled(2, 1, measures=True)], Resolved(2, "people")),
-        ([grade(1, PERSON, 1, "adjudication", item=1, measures=True)], Resolved(1, "adjudicator")),
-        ([grade(1, HUMAN, 2, "import")], Resolved(2, "people")),
-        ([grade(1, HUMAN, 2, "import"), grade(2, POLICY, 0)], Resolved(2, "people")),
+        ([settled(1, 0), settled(2, 1, item=2)], (1, "people")),
+        ([settled(1, 0), settled(2, 1, item=2, measures=True)], (0, "people")),
+        ([grade(1, HUMAN, 2, "import"), settled(2, 1, measures=True)], (2, "people")),
+        ([grade(1, PERSON, 1, "adjudication", item=1, measures=True)], (1, "adjudicator")),
+        ([grade(1, HUMAN, 2, "import")], (2, "people")),
+        ([grade(1, HUMAN, 2, "import"), grade(2, POLICY, 0)], (2, "people")),
         ([grade(1, HUMAN, 2, "import"), grade(2, HUMAN, 1, "import")], None),
-        ([grade(1, HUMAN, 2, "import"), grade(2, PERSON, 1, item=1), grade(3, POLICY, 0, name="p")], Resolved(0, "p")),
+        ([grade(1, HUMAN, 2, "import"), grade(2, PERSON, 1, item=1), grade(3, POLICY, 0, name="p")], (0, "p")),
         ([grade(1, JUDGE, 1, "import"), grade(2, REFERENCE, 1, "import")], None),
         ([settled(1, 1), settled(2, None, supersedes=1)], None),
-        ([settled(1, 1), settled(2, None, supersedes=1), settled(3, 0, supersedes=2)], Resolved(0, "people")),
-        ([grade(1, POLICY, 1, name="p"), grade(2, POLICY, 0, name="p", supersedes=1)], Resolved(0, "p")),
+        ([settled(1, 1), settled(2, None, supersedes=1), settled(3, 0, supersedes=2)], (0, "people")),
+        ([grade(1, POLICY, 1, name="p"), grade(2, POLICY, 0, name="p", supersedes=1)], (0, "p")),
     ],
 )
 def test_who_settles_what(grades, label):
@@ -157,7 +129,7 @@ def by_the_rule(collection):
             for row in judgments
         )
         if found:
-            labels[key] = (found.grade, found.origin)
+            labels[key] = found
     return labels
 
 
@@ -178,10 +150,7 @@ class History:
         self.pairs = [make_pair(self.collection) for _ in range(3)]
         self.items = [make_item(pair, reason, overlap=3) for pair in self.pairs for reason in REASONS]
         kinds = [PERSON] * 3 + [POLICY] * 2 + [HUMAN] * 2 + [JUDGE, REFERENCE]
-        self.assessors = [
-            Assessor.objects.create(collection=self.collection, kind=kind, name=f"{kind}-{n}")
-            for n, kind in enumerate(kinds)
-        ]
+        self.assessors = [make_assessor(self.collection, f"{kind}-{n}", kind) for n, kind in enumerate(kinds)]
         self.aspect = Aspect.objects.create(query=self.pairs[0].query, external_id="a", text="An aspect")
 
     def step(self):
@@ -225,7 +194,7 @@ def test_incremental_labels_equal_rebuilt_ones_and_the_rule(seed, steps):
 @pytest.mark.django_db
 def test_a_label_that_nothing_supports_any_more_goes():
     pair = make_pair(make_collection())
-    Label.objects.create(pair=pair, grade=1, origin="debate")
+    make_label(pair, 1, "debate")
     assert resolve_pairs([pair.pk]) == 1
     assert not Label.objects.exists()
     assert resolve_pairs([]) == 0

@@ -1,6 +1,5 @@
 """The bundled collection: cut from this Python, with gold that names the passages it was read from."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,10 +8,7 @@ from pydoc_data.topics import topics
 
 from corpus.bundled import build
 from corpus.bundled.passages import content_hash, cut_passages, cut_topic
-
-
-def rows(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+from tests.judged_books import lines
 
 
 def test_passages_have_about_130_words_and_ids_of_their_own():
@@ -24,29 +20,21 @@ def test_passages_have_about_130_words_and_ids_of_their_own():
 
 
 def test_a_passage_never_crosses_a_heading_and_loses_no_word():
-    topic = (
-        "Loops\n*****\n\n"
-        + "\n\n".join(f"Paragraph {n} " + "word " * 50 for n in range(6))
-        + "\n\nElse\n====\n\n"
-        + "other " * 60
-    )
+    paragraphs = "\n\n".join(f"Paragraph {n} " + "word " * 50 for n in range(6))
+    topic = f"Loops\n*****\n\n{paragraphs}\n\nElse\n====\n\n{'other ' * 60}"
     found = list(cut_topic(topic))
     assert [title for title, _ in found][-1] == "Loops: Else"
     assert all("other" not in text for title, text in found if title == "Loops")
     assert sum(len(text.split()) for _, text in found) == 6 * 52 + 60
 
 
-def test_the_same_python_builds_the_same_files(tmp_path: Path):
-    first, second = build(tmp_path / "a"), build(tmp_path / "b")
-    for name in ("corpus.jsonl", "queries.jsonl", "pairs.jsonl"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert first == second
-
-
-def test_questions_have_answers_and_gold_names_passages_that_exist(tmp_path: Path):
-    built = build(tmp_path)
-    questions, gold = rows(tmp_path / "queries.jsonl"), rows(tmp_path / "pairs.jsonl")
-    documents = {row["_id"] for row in rows(tmp_path / "corpus.jsonl")}
+def test_the_same_python_builds_the_same_files_whose_gold_names_passages_that_exist(tmp_path: Path):
+    built, again = build(tmp_path / "a"), build(tmp_path / "b")
+    assert built == again
+    files = ("corpus.jsonl", "queries.jsonl", "pairs.jsonl")
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in files)
+    corpus, questions, gold = (lines(tmp_path / "a" / name) for name in files)
+    documents = {row["_id"] for row in corpus}
     assert len(questions) >= 40
     assert all(question["answers"] for question in questions)
     assert built["pairs"] + built["dropped"] == 83

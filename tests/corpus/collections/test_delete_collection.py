@@ -1,11 +1,9 @@
 """Deleting a collection asks, removes every layer's rows and no other collection's; evidence is protected otherwise."""
 
 import json
-from io import StringIO
 
 import pytest
 from django.apps import apps
-from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
@@ -13,7 +11,9 @@ from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Mem
 from benchmark.models import Filling, Qrels, QrelsRow, Ranking, Report, ReportValues, Run, Suite, SuiteMember
 from corpus.collections.removal import rows_of
 from corpus.models import Collection, Document, Judgment, Label
-from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Tally, Work
+from judges.models import Attempt, JudgeVersion, Tally, Work
+from tests.called import call
+from tests.evidence import make_attempt, make_campaign, make_judge, make_judgment, make_label
 from tests.factories import make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
@@ -24,30 +24,17 @@ def fill(name):
     collection = make_collection(name)
     item = make_item(make_pair(collection))
     alice = make_member(collection, f"alice-{name}")
-    judgment = Judgment.objects.create(pair=item.pair, assessor=alice.assessor, item=item, step="final", grade=1)
-    Judgment.objects.create(
-        pair=item.pair, assessor=alice.assessor, item=item, step="final", grade=0, supersedes=judgment
-    )
-    Label.objects.create(pair=item.pair, grade=0, origin="people")
+    judgment = make_judgment(item.pair, alice.assessor, 1, item=item)
+    make_judgment(item.pair, alice.assessor, 0, item=item, supersedes=judgment)
+    make_label(item.pair, 0)
     Assignment.objects.create(item=item, membership=alice, judgment=judgment, lease_until=timezone.now())
     Guideline.objects.create(collection=collection, version=1, text="Be strict.")
     Invitation.objects.create(collection=collection, role=1, invited_by=alice.user, expires_at=timezone.now())
-    judge, _ = JudgeVersion.objects.get_or_create(name="judge", provider="offline", model="bm25")
-    prompt, _ = PromptVersion.objects.get_or_create(name="vote-plain", sha256="0" * 64, text="?")
-    campaign = Campaign.objects.create(collection=collection, policy="debate")
+    judge = JudgeVersion.objects.first() or make_judge("judge")
+    campaign = make_campaign(collection, [judge])
     Work.objects.create(campaign=campaign, pair=item.pair)
     Tally.objects.create(campaign=campaign, shard=0, key="pending", value=1)
-    attempt = Attempt.objects.create(
-        campaign=campaign,
-        pair=item.pair,
-        judge=judge,
-        prompt=prompt,
-        role="vote",
-        outcome="error",
-        counts=False,
-        cache_key="0" * 64,
-        started_at=timezone.now(),
-    )
+    attempt = make_attempt(campaign, item.pair, judge, 1)
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO judges_attemptbody VALUES (%s, %s, '', '')", [campaign.pk, attempt.pk])
     fill_benchmark(collection, item.pair)
@@ -82,11 +69,9 @@ def counts():
 def test_without_yes_it_says_what_would_go_and_leaves_it():
     fill("books")
     before = counts()
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("delete_collection", "books", stdout=StringIO(), stderr=err)
-    assert end.value.code == 2
-    assert "1 documents, 1 queries, 1 pairs" in err.getvalue() and "--yes" in err.getvalue()
+    refused = call("delete_collection", "books")
+    assert refused.code == 2
+    assert "1 documents, 1 queries, 1 pairs" in refused.err and "--yes" in refused.err
     assert counts() == before
 
 
@@ -98,15 +83,14 @@ def test_everything_goes_and_nothing_of_another_collection(settings, tmp_path):
     for name in ("kept", "books"):
         (tmp_path / "exports" / name / "1").mkdir(parents=True)
         (tmp_path / "exports" / name / "1" / "labels.csv").write_text("q1,d1,1,people")
-    out = StringIO()
-    call_command("delete_collection", "books", "--yes", "--json", stdout=out, stderr=StringIO())
+    finished = call("delete_collection", "books", "--yes", "--json")
     after = counts()
     # The account stays: a person may be a member elsewhere.
     assert after.pop("annotation.User") == before.pop("annotation.User") + 1
     # So does the audit log, which tells of the deletion.
     assert after.pop("annotation.AuditEntry") == before.pop("annotation.AuditEntry") + 1
     assert after == before
-    assert json.loads(out.getvalue())["rows"]["judgments"] == 2
+    assert finished.json["rows"]["judgments"] == 2
     assert [path.name for path in (tmp_path / "exports").iterdir()] == ["kept"]
     line = json.loads((tmp_path / "audit.jsonl").read_text())
     assert line["deleted_collection"] == "books" and line["judgments"] == 2
@@ -123,8 +107,8 @@ def test_every_table_with_a_collection_is_known_to_the_removal():
 
 @pytest.mark.parametrize("change", [{"grade": 0}, None])
 def test_a_judgment_is_neither_changed_nor_deleted(change):
-    fill("books")
-    rows = Judgment.objects.filter(supersedes=None)
+    alice = make_member(make_collection("books"), "alice")
+    make_judgment(make_pair(alice.collection), alice.assessor, 1)
+    rows = Judgment.objects.all()
     with pytest.raises(DatabaseError, match="Cannot"), transaction.atomic():
         rows.update(**change) if change else rows._raw_delete("default")
-    assert Judgment.objects.count() == 2

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from django.test import Client
 
 from actions.services import Actor
 from annotation.exports.options import ExportOptions
@@ -15,7 +14,7 @@ from corpus.collections.options import SettingsOptions
 from corpus.errors import BadOption
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 from tests.judged_books import make_books
 from tests.reading import flat
 
@@ -52,12 +51,9 @@ def test_names_go_with_the_scale_that_they_name() -> None:
 @pytest.mark.django_db
 def test_the_settings_page_takes_a_line_for_each_grade_and_judges_read_them(tmp_path: Path) -> None:
     books = make_books()
-    charlie, alice = make_member(books, "charlie", Role.ADMIN), make_member(books, "alice", Role.ANNOTATOR)
-    client = Client()
-    client.force_login(charlie.user)
+    client = client_of(make_member(books, "charlie", Role.ADMIN))
     page = client.get("/c/books/settings/")
-    form = {name: page.context["form"][name].value() for name in page.context["form"].fields}
-    form = {name: "" if value is None else value for name, value in form.items()}
+    form = {field.name: "" if field.value() is None else field.value() for field in page.context["form"]}
     answer = client.post("/c/books/settings/", form | {"grade_names": "\r\n".join(NAMES) + "\r\n\r\n"})
     assert answer.status_code == 302, answer.context and answer.context["form"].errors
     assert Collection.objects.get().grade_names == NAMES
@@ -65,13 +61,11 @@ def test_the_settings_page_takes_a_line_for_each_grade_and_judges_read_them(tmp_
     assert ">2 Useful</option>" in flat(client.get("/c/books/pairs/").text)
 
     make_item(make_pair(books))
-    client.force_login(alice.user)
-    desk = client.post("/c/books/judge/next/", follow=True).text
-    assert "<span>Off topic</span>" in desk and 'title="helps with a part"' in desk and "shares words only" in desk
+    task = client_of(make_member(books, "alice")).post("/c/books/judge/next/", follow=True).text
+    assert "<span>Off topic</span>" in task and 'title="helps with a part"' in task and "shares words only" in task
 
     snapshot = create_snapshot(Collection.objects.get(), ExportOptions(format="csv"), tmp_path / "export")
     assert write_snapshot(snapshot).manifest["options"]["grade_names"] == NAMES
-    client.force_login(charlie.user)
     client.post("/c/books/settings/", form | {"grade_names": ""})
     assert Collection.objects.get().grade_names == []
 
