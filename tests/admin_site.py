@@ -7,10 +7,10 @@ from datetime import timedelta
 from django.utils import timezone
 
 from annotation.models import Assignment, Membership, Role
-from corpus.models import Collection, Item, Judgment, Label, Pair
+from corpus.models import Collection, Item, Pair
 from judges.costs import counters
-from judges.models import Attempt, AttemptBody, Audit, Campaign, Work
-from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
+from judges.models import Attempt, AttemptBody, Campaign, Work
+from tests.evidence import make_assessor, make_attempt, make_audit, make_judge, make_judgment, make_label
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.kept_scene import built_once
 
@@ -33,6 +33,10 @@ TOPICS = [
     ("字典的键可以是什么？", ["可哈希的对象"], "映射类型", "映射对象将可哈希的值映射到任意对象。映射是可变对象。"),
     ("ما الذي يمكن أن يكون مفتاحا؟", ["كائن"], "القواميس", "يربط القاموس قيما قابلة للتجزئة بكائنات."),
 ]
+REASONS = {
+    "for": "The passage says that a mapping maps hashable values: what a key must be. <script>alert(1)</script>",
+    "against": "The passage describes the type in general and does not answer the question.",
+}
 ROUTE = "r1.m5.y"
 STATES = ["labelled", "labelled", "escalated", "labelled", "escalated", "failed", "pending", "labelled", "escalated"]
 
@@ -79,13 +83,13 @@ def _judge(campaign: Campaign, pair: Pair, judges: list, state: str, number: int
     agreed = state == "labelled"
     for side, judge, verdict in (("for", judges[0], 1), ("against", judges[1], int(agreed))):
         turn = make_attempt(
-            campaign, pair, judge, verdict, role=side, round=1, reason=_reason(side), quotes=_quotes(pair),
+            campaign, pair, judge, verdict, role=side, round=1, reason=REASONS[side], quotes=_quotes(pair),
             tokens_in=410, tokens_out=62, cost=0.000321, finish_reason="stop",
         )  # fmt: skip
         _body(turn, pair)
-    if state == "labelled":
+    if agreed:
         work.label, work.agreed_in_round = 1 - number % 2, 1
-        Label.objects.create(pair=pair, grade=work.label, origin=campaign.policy)
+        make_label(pair, work.label, campaign.policy)
         counters.add(campaign.pk, f"labelled:{work.label}", 1)
         counters.add(campaign.pk, "agreed:1", 1)
         for place, judge in enumerate(judges):
@@ -98,17 +102,9 @@ def _judge(campaign: Campaign, pair: Pair, judges: list, state: str, number: int
         work.reason, work.error = "error", "HTTP 503 from http://127.0.0.1:8001/v1: overloaded, 4 tries"
         counters.add(campaign.pk, "failed", 1)
     work.save()
-    counters.add(campaign.pk, "calls", 7)
-    counters.add(campaign.pk, "cost", 0.000642)
-    counters.add(campaign.pk, "calls_without_price", 5 if state == "labelled" else 0)
-    counters.add(campaign.pk, "tokens_in", 2320)
-    counters.add(campaign.pk, "tokens_out", 224)
-
-
-def _reason(side: str) -> str:
-    if side == "for":
-        return "The passage says that a mapping maps hashable values: what a key must be. <script>alert(1)</script>"
-    return "The passage describes the type in general and does not answer the question."
+    numbers = {"calls": 7, "cost": 0.000642, "tokens_in": 2320, "tokens_out": 224}
+    for key, number in {**numbers, "calls_without_price": 5 if agreed else 0}.items():
+        counters.add(campaign.pk, key, number)
 
 
 def _quotes(pair: Pair) -> list[dict[str, object]]:
@@ -133,12 +129,9 @@ def _body(attempt: Attempt, pair: Pair) -> None:
 
 def people_at_work(collection: Collection) -> dict[str, Membership]:
     """Alice annotates, Bob adjudicates, Charlie administers; Alice judged, skipped and flagged."""
-    alice = make_member(collection, "alice")
-    people = {
-        "alice": alice,
-        "bob": make_member(collection, "bob", Role.ADJUDICATOR),
-        "charlie": make_member(collection, "charlie", Role.ADMIN),
-    }
+    roles = {"alice": Role.ANNOTATOR, "bob": Role.ADJUDICATOR, "charlie": Role.ADMIN}
+    people = {name: make_member(collection, name, role) for name, role in roles.items()}
+    alice = people["alice"]
     items = list(Item.objects.filter(collection=collection).order_by("pk"))
     _settle(items[0], alice)
     skipped = {"state": "skipped", "skip_reason": "language"}
@@ -153,12 +146,10 @@ def people_at_work(collection: Collection) -> dict[str, Membership]:
 
 
 def _settle(item: Item, member: Membership) -> None:
-    judgment = Judgment.objects.create(
-        pair=item.pair, assessor=member.assessor, item=item, step="final", grade=1, milliseconds=18_400, comment="clear"
-    )
+    judgment = make_judgment(item.pair, member.assessor, 1, item=item, milliseconds=18_400, comment="clear")
     Assignment.objects.create(item=item, membership=member, state="done", judgment=judgment, **_ended())
     Item.objects.filter(pk=item.pk).update(state="settled", taken=1, done=1, settled_at=timezone.now())
-    Label.objects.create(pair=item.pair, grade=1, origin="people")
+    make_label(item.pair, 1)
     counters.add(item.campaign or 0, "settled", 1)
 
 
@@ -174,13 +165,7 @@ def audited(books: Collection, right: int, wrong: int, route: str = ROUTE) -> Ca
     for number in range(right + wrong):
         pair = make_pair(books, make_query(books, external_id=f"audited-{route}-{number}"))
         Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, claims=1, stratum=route)
-        item = make_item(pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
-        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=route, probability=1.0, label=1)
-        for person in people:
-            make_judgment(pair, person, int(number < right), item=item, milliseconds=20_000)
-    counters.add(campaign.pk, f"route:{route}", right + wrong)
-    counters.add(campaign.pk, "labelled:1", right + wrong)
-    counters.add(campaign.pk, "agreed:1", right + wrong)
-    counters.add(campaign.pk, "pairs", right + wrong)
-    counters.add(campaign.pk, "audited", right + wrong)
+        make_audit(campaign, pair, people, int(number < right), route)
+    for key in (f"route:{route}", "labelled:1", "agreed:1", "pairs", "audited"):
+        counters.add(campaign.pk, key, right + wrong)
     return campaign

@@ -102,10 +102,10 @@ def runs_of(collection: Collection) -> list[Run]:
     return [make_run(collection, name, ranked) for name, ranked in rankings().items()]
 
 
-def trec(ranked: Mapping[str, list[str]], tag: str = "system") -> str:
+def trec(ranked: Mapping[str, list[str]]) -> str:
     """A run's file."""
     lines = [
-        f"{query} Q0 {document} {rank} {100 - rank} {tag}\n"
+        f"{query} Q0 {document} {rank} {100 - rank} system\n"
         for query, documents in ranked.items()
         for rank, document in enumerate(documents, 1)
     ]
@@ -160,9 +160,9 @@ def reported(collection: Collection, runs: list[Run], before: Qrels, after: Qrel
     return safe, reports.ensure_report(collection, before, after, runs, DEPTH)
 
 
-def whole_scene(name: str = "books") -> tuple[Collection, Membership]:
+def whole_scene() -> tuple[Collection, Membership]:
     """Everything, with an admin to look at it."""
-    collection = collection_of_books(name)
+    collection = collection_of_books()
     charlie = make_member(collection, "charlie", Role.ADMIN)
     runs = runs_of(collection)
     before = versions.original_version(collection, by="charlie")

@@ -2,11 +2,9 @@
 
 import subprocess
 from collections.abc import Sequence
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import Sum
 
@@ -17,6 +15,7 @@ from judges.campaigns.configurations import build_configuration
 from judges.costs import counters
 from judges.engine.plan import Plan, load_plan
 from judges.models import Campaign, JudgeVersion, Panel, Reservation
+from tests.called import call
 from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
@@ -31,9 +30,8 @@ def collection_of(pairs: int, name: str = "books") -> Collection:
     collection = make_collection(name)
     for number in range(pairs):
         query = make_query(collection, f"What does mapping number {number} map?")
-        make_pair(
-            collection, query, make_document(collection, f"Mapping {number} maps hashable values. Part of {name}.")
-        )
+        document = make_document(collection, f"Mapping {number} maps hashable values. Part of {name}.")
+        make_pair(collection, query, document)
     return collection
 
 
@@ -132,16 +130,9 @@ def worker(_standing_worker: "subprocess.Popen[str]", instance: dict[str, str]) 
 
 def judge(*options: object, check: bool = False) -> Finished:
     """`judge books --wait --json` in this process, served by the standing worker."""
-    out, err, code = StringIO(), StringIO(), 0
-    try:
-        call_command("judge", "books", "--wait", "--json", *map(str, options), stdout=out, stderr=err)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    except CommandError as error:
-        code = error.returncode
-        err.write(str(error))
-    assert not (check and code), err.getvalue()
-    return Finished(code, out.getvalue(), err.getvalue())
+    finished = call("judge", "books", "--wait", "--json", *options)
+    assert not (check and finished.code), finished.err
+    return finished
 
 
 def state_of(campaign: Campaign) -> str:

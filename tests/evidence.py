@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from itertools import count
 
 from corpus.models import Assessor, Collection, Judgment, Label, Pair
-from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion
+from judges.models import Attempt, Audit, Campaign, JudgeVersion, PromptVersion
+from tests.factories import make_item
 
 _numbers = count(1)
 THEN = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
@@ -89,3 +90,11 @@ def make_judgment(pair: Pair, assessor: Assessor, grade: int | None, **values: o
 def make_label(pair: Pair, grade: int, origin: str = "people") -> Label:
     """A resolved label."""
     return Label.objects.create(pair=pair, grade=grade, origin=origin)
+
+
+def make_audit(campaign: Campaign, pair: Pair, people: list[Assessor], grade: int, stratum: str = "r1.m5.y") -> None:
+    """A pair with the label 1, drawn for certain, on which these people say so."""
+    item = make_item(pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
+    Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=stratum, probability=1.0, label=1)
+    for person in people:
+        make_judgment(pair, person, grade, item=item, milliseconds=20_000)

@@ -45,9 +45,7 @@ def make_query(collection: Collection, text: str = "What does a mapping map?", *
 def make_pair(collection: Collection, query: Query | None = None, document: Document | None = None) -> Pair:
     """A pair, with a new query and document unless given."""
     return Pair.objects.create(
-        collection=collection,
-        query=query or make_query(collection),
-        document=document or make_document(collection),
+        collection=collection, query=query or make_query(collection), document=document or make_document(collection)
     )
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -192,7 +192,7 @@ class Rig:
     def workers(self) -> dict[int, list[int]]:
         """Celery's main processes of the queue `judge`, each with its children."""
         found = {pid: line for pid, line in self.instance.processes().items() if "celery" in line and "worker" in line}
-        parents = {pid: _parent(pid) for pid in found}
+        parents = {pid: _stat(pid)[1] for pid in found}
         mains = [pid for pid, parent in parents.items() if parent not in found]
         return {main: [pid for pid, parent in parents.items() if parent == main] for main in mains}
 
@@ -256,18 +256,17 @@ def kill(*pids: int) -> tuple[float, float]:
     killed = time.time()
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(_lives(pid) for pid in pids), "the end of the killed processes")
+    until(lambda: not any(_stat(pid)[0] not in "ZX" for pid in pids), "the end of the killed processes")
     return killed, time.time()
 
 
-def stop_for(seconds: float, *pids: int, meanwhile: Callable[[], None] = lambda: None) -> tuple[float, float]:
+def stop_for(seconds: float, *pids: int) -> tuple[float, float]:
     """SIGSTOP, and SIGCONT after so long; (when it began, when it was over)."""
     stopped = time.time()
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:
-        meanwhile()
-        time.sleep(max(0.0, seconds - (time.time() - stopped)))
+        time.sleep(seconds)
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
@@ -278,25 +277,20 @@ def family(pid: int) -> list[int]:
     """The process and all that descend from it, parents first."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
-        parents.setdefault(_parent(int(path.name)), []).append(int(path.name))
+        parents.setdefault(_stat(int(path.name))[1], []).append(int(path.name))
     found = [pid]
     for one in found:
         found += parents.get(one, [])
     return found
 
 
-def _parent(pid: int) -> int:
+def _stat(pid: int) -> tuple[str, int]:
+    """State and parent of a process; ("X", 0) of one that is gone."""
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        state, parent, *_ = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return 0
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+        return "X", 0
+    return state, int(parent)
 
 
 __all__ = ["CALLS", "COUNTS", "LocalModels", "Outcome", "Rig", "family", "kill", "left", "note", "rig", "stop_for"]

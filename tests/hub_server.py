@@ -33,8 +33,8 @@ class Repository:
     def files(self, branch: str = "main") -> dict[str, bytes]:
         return self.branches[branch][-1][2]
 
-    def commits(self, branch: str = "main") -> list[str]:
-        return [message for _oid, message, _files in self.branches[branch]]
+    def commits(self) -> list[str]:
+        return [message for _oid, message, _files in self.branches["main"]]
 
 
 @dataclass
@@ -82,16 +82,8 @@ class HubHandler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None: ...
 
-    def do_GET(self) -> None:
-        self.handle_request("GET")
-
-    def do_POST(self) -> None:
-        self.handle_request("POST")
-
-    def do_PUT(self) -> None:
-        self.handle_request("PUT")
-
-    def handle_request(self, method: str) -> None:
+    def handle_request(self) -> None:
+        method = self.command
         path = unquote(urlsplit(self.path).path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         hub = self.server_state
@@ -107,6 +99,8 @@ class HubHandler(BaseHTTPRequestHandler):
             if method != "GET" and token == READ_ONLY and "validate-yaml" not in path:
                 return self.answer({"error": "You don't have the rights to create a repository there"}, 403)
             return self.route(method, path, body)
+
+    do_GET = do_POST = do_PUT = handle_request
 
     def route(self, method: str, path: str, body: bytes) -> None:
         hub = self.server_state

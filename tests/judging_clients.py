@@ -28,16 +28,8 @@ class Annotator:
     async def work(self, until: float, most: int = 1_000_000) -> None:
         """Claim, then submit and get the next until the time, the number or the queue ends."""
         page = await self.begin()
-        while time.perf_counter() < until and len(self.judged) < most:
-            item, token = ITEM.search(page), TOKEN.search(page)
-            if item is None or token is None:
-                break
-            body = b"item=%b&token=%b&grade=%d" % (item[1], token[1], int(item[1]) % 2)
-            started = time.perf_counter()
-            for _ in range(self.repeat):
-                page = await self.post("submit/", body)
-            self.seconds.append(time.perf_counter() - started)
-            self.judged.append(int(item[1]))
+        while time.perf_counter() < until and len(self.judged) < most and ITEM.search(page):
+            page = await self.submit(page, time.perf_counter())
         self.writer.close()
 
     async def work_at(self, times: list[float]) -> None:
@@ -45,13 +37,19 @@ class Annotator:
         page = await self.begin()
         for planned in times:
             await asyncio.sleep(max(0.0, planned - time.perf_counter()))
-            item, token = ITEM.search(page), TOKEN.search(page)
-            if item is None or token is None:
+            if not ITEM.search(page):
                 break
-            page = await self.post("submit/", b"item=%b&token=%b&grade=%d" % (item[1], token[1], int(item[1]) % 2))
-            self.seconds.append(time.perf_counter() - planned)
-            self.judged.append(int(item[1]))
+            page = await self.submit(page, planned)
         self.writer.close()
+
+    async def submit(self, page: bytes, started: float) -> bytes:
+        """Judge the pair of a page; the next page."""
+        item, token = ITEM.search(page)[1], TOKEN.search(page)[1]
+        for _ in range(self.repeat):
+            page = await self.post("submit/", b"item=%b&token=%b&grade=%d" % (item, token, int(item) % 2))
+        self.seconds.append(time.perf_counter() - started)
+        self.judged.append(int(item))
+        return page
 
     async def begin(self) -> bytes:
         """Connect and claim; the page."""

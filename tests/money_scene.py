@@ -8,8 +8,8 @@ from django.utils import timezone
 from annotation.models import Assignment, Membership
 from corpus.models import Collection, Pair
 from judges.costs import counters
-from judges.models import Audit, Campaign, Work
-from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_label
+from judges.models import Campaign, Work
+from tests.evidence import make_assessor, make_attempt, make_audit, make_campaign, make_judge, make_judgment, make_label
 from tests.factories import make_collection, make_item, make_member, make_pair
 
 LEDGER = """
@@ -80,9 +80,6 @@ def audits(campaign: Campaign, right: int, wrong: int) -> None:
     people = [make_assessor(campaign.collection, f"auditor-{place}") for place in range(2)]
     labelled = Work.objects.filter(campaign=campaign, state="labelled").order_by("pk")
     for number, work in enumerate(labelled[: right + wrong]):
-        item = make_item(work.pair, "audit", campaign=campaign.pk, state="settled", overlap=2, taken=2, done=2)
-        Audit.objects.create(campaign=campaign, pair=work.pair, item=item, stratum="r1.m5.y", probability=1.0, label=1)
-        for person in people:
-            make_judgment(work.pair, person, int(number < right), item=item)
+        make_audit(campaign, work.pair, people, int(number < right))
     counters.add(campaign.pk, "route:r1.m5.y", labelled.count())
     counters.add(campaign.pk, "audited", right + wrong)

@@ -7,19 +7,19 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from corpus.models import Collection, Document, Judgment, Pair
-from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion
-from tests.evidence import THEN, make_assessor, make_campaign, make_judge
+from judges.models import Attempt, Campaign, JudgeVersion
+from tests.evidence import build_attempt, make_assessor, make_campaign, make_judge, make_prompt
 from tests.factories import make_query
 
 PAIRS = 120
 HONEST = [f"j{n}" for n in range(7)]
 
 
-def answers(seed: int, *, accuracy: float = 0.85) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def answers(seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Seven honest judges and one by coin, 0 and 1; and the truth."""
     random = np.random.default_rng(seed)
     truth = random.random(PAIRS) < 0.4
-    honest = [np.where(random.random(PAIRS) < accuracy, truth, ~truth) for _ in HONEST]
+    honest = [np.where(random.random(PAIRS) < 0.85, truth, ~truth) for _ in HONEST]
     return np.array([*honest, random.random(PAIRS) < 0.5]).astype(int), truth.astype(int)
 
 
@@ -41,18 +41,9 @@ def cast(
     campaign: Campaign, judge: JudgeVersion, verdicts: Iterable[int | None], place: int = 0, **values: object
 ) -> None:
     """One judge's votes on all pairs, as the engine stores them."""
-    prompt, _ = PromptVersion.objects.get_or_create(name="vote-plain", sha256="0" * 64, defaults={"text": ""})
-    defaults = {"role": "vote", "counts": True, "place": place, "started_at": THEN, "prompt": prompt, **values}
+    key, prompt = f"{campaign.pk}-{judge.pk}", make_prompt()
     Attempt.objects.bulk_create(
-        Attempt(
-            campaign=campaign,
-            pair=pair,
-            judge=judge,
-            verdict=verdict,
-            outcome="labelled" if verdict is not None else "refused",
-            cache_key=f"{campaign.pk}-{judge.pk}-{pair.pk}",
-            **defaults,
-        )
+        build_attempt(campaign, pair, judge, verdict, prompt, place=place, cache_key=f"{key}-{pair.pk}", **values)
         for pair, verdict in zip(pairs_of(campaign.collection), verdicts, strict=True)
     )
 

@@ -78,10 +78,7 @@ if not {"-h", "--help", "--version", "-V"} & set(sys.argv):
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests of the second stage as well (make test-all)")
     parser.addoption(
-        "--weekly",
-        default="",
-        choices=["all", *DAYS],
-        help="run weekly tests as well: of a day (1 is Monday), or all",
+        "--weekly", default="", choices=["all", *DAYS], help="run weekly tests as well: of a day (1 is Monday), or all"
     )
 
 

@@ -9,9 +9,10 @@ from benchmark.report import reports
 from benchmark.runs import rankings, services
 from benchmark.runs.builders import RUNS
 from benchmark.runs.options import RunOptions
-from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
+from corpus.models import Collection, Document, Pair, Query
 from jobs import leases
 from jobs.models import JobState
+from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_pair, make_query
 
 
@@ -51,11 +52,10 @@ def make_texts(
     found = {one: make_document(collection, text, external_id=one) for one, text in documents.items()}
     asked = {one: make_query(collection, text, external_id=one) for one, text in queries.items()}
     if known:
-        reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
+        reference = make_assessor(collection, "qrels", "reference")
         for query, grades in known.items():
             for document, grade in grades.items():
-                pair = make_pair(collection, asked[query], found[document])
-                Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=grade)
+                make_judgment(make_pair(collection, asked[query], found[document]), reference, grade)
         Pair.objects.filter(collection=collection).update(is_candidate=False)
     return collection
 

@@ -1,13 +1,13 @@
 """A local server in the shape of Tavily's and Exa's search, with faults on demand."""
 
+import asyncio
 import contextlib
 import json
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.search_engines.server import Answer, Request, serve
 
 Behaviour = tuple[int, str, dict[str, str]]  # Status, body, further headers.
 
@@ -32,7 +32,6 @@ class SearchService:
     answers: dict[str, list[Behaviour]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
     delay: float = 0.0  # Seconds before each answer.
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def address(self) -> str:
@@ -47,42 +46,20 @@ class SearchService:
         return [body["query"] for _path, _headers, body in self.asked]
 
     def behaviour(self, query: str) -> Behaviour:
-        with self.lock:
-            left = self.answers.get(query, [(200, tavily(), {})])
-            return left.pop(0) if len(left) > 1 else left[0]
+        left = self.answers.get(query, [(200, tavily(), {})])
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    async def answer(self, request: Request) -> Answer:
+        body = json.loads(request.body)
+        self.asked.append((request.path, request.headers, body))
+        await asyncio.sleep(self.delay)
+        status, text, headers = self.behaviour(body["query"])
+        return Answer(status, text, headers=headers)
 
 
 @contextlib.contextmanager
 def search_service() -> Iterator[SearchService]:
     """A running service."""
-    found = SearchService()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            found.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
-            time.sleep(found.delay)
-            status, said, headers = found.behaviour(body["query"])
-            sent = said.encode()
-            self.send_response(status)
-            for name, value in {
-                "Content-Type": "application/json",
-                "Content-Length": str(len(sent)),
-                **headers,
-            }.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(sent)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    found.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield found
-    server.shutdown()
-    server.server_close()
+    service = SearchService()
+    with serve(service.answer) as service.port:
+        yield service

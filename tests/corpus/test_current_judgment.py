@@ -28,12 +28,7 @@ def test_a_judgment_counts_until_a_later_one_supersedes_it() -> None:
 
 
 def test_what_is_superseded_is_said_by_the_view_and_the_model_alone() -> None:
-    product = [
-        path
-        for package in ROOT.glob("*/__init__.py")
-        for kind in ("py", "sql")
-        for path in package.parent.rglob(f"*.{kind}")
-    ]
-    own = [path for path in product if "tests" not in path.relative_to(ROOT).parts]
+    packages = [package.parent for package in ROOT.glob("*/__init__.py") if package.parent.name != "tests"]
+    own = [path for package in packages for kind in ("py", "sql") for path in package.rglob(f"*.{kind}")]
     said = {str(path.relative_to(ROOT)) for path in own if PREDICATE.search(path.read_text())}
     assert said == {"corpus/migrations/0002_database.sql", "corpus/models/judging.py"}

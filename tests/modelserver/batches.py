@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tests.modelserver.behaviours import STATUSES
-from tests.modelserver.formats import answer, error, read
+from tests.modelserver.formats import error, read
+from tests.modelserver.presets.writing import answer
 
 if TYPE_CHECKING:
     from tests.modelserver.server import ModelServer
@@ -47,17 +48,9 @@ class Batches:
     """
 
     NORMAL: ClassVar[dict[str, Any]] = {
-        "delay": 0,
-        "size": 0,
-        "calls": 0,
-        "enqueued": 0,
-        "lose": 0,
-        "refuse": [0, 0],
-        "look": [0, 0],
-        "cancel": [0, 0],
-        "spoil": "",
-        "late": 0,
-        "unpaid": False,
+        **dict.fromkeys(("delay", "size", "calls", "enqueued", "lose", "late"), 0),
+        **{name: [0, 0] for name in ("refuse", "look", "cancel")},
+        **{"spoil": "", "unpaid": False},
     }
 
     def __init__(self, server: "ModelServer") -> None:
@@ -103,21 +96,22 @@ class Batches:
         self.keys.append(headers.get("idempotency-key", ""))
         google, anthropic = path.endswith(":batchGenerateContent"), path.endswith("/messages/batches")
         form = "google" if google else "anthropic" if anthropic else "openai"
-        status, times = self.settings["refuse"]
-        if times:
-            self.settings["refuse"] = [status, times - 1]
-            return status, json.dumps(error(form, status, "scripted refusal of a batch")).encode()
+        if refusal := self.refused("refuse", headers):
+            return refusal
         if form != "openai" and 0 < self.settings["size"] < len(body):
             status = 400 if google else 413
             return status, json.dumps(error(form, status, "Request size exceeds the limit.")).encode()
         told = json.loads(body)
         if google:
-            shown = self.google(parts[-1].partition(":")[0], headers, told)
+            requests = told["batch"]["inputConfig"]["requests"]["requests"]
+            calls = [(one["metadata"]["key"], one["request"]) for one in requests]
+            model = parts[-1].partition(":")[0]
+            shown = self.shown(self.add(form, told["batch"].get("displayName", ""), calls, headers, model))
         elif anthropic:
             calls = [(one["custom_id"], one["params"]) for one in told["requests"]]
             if any(not CUSTOM_ID.fullmatch(key) for key, _ in calls) or len({key for key, _ in calls}) < len(calls):
                 return 400, json.dumps(error(form, 400, "requests: custom_id")).encode()
-            shown = self.shown(self.add("anthropic", "", calls, "", headers))
+            shown = self.shown(self.add(form, "", calls, headers))
         else:
             shown = self.shown(self.openai(headers, told))
         if self.settings["lose"]:
@@ -152,16 +146,15 @@ class Batches:
                     return 413, json.dumps(error("openai", 413, message)).encode()
                 key = f"file-{len(self.files)}"
                 self.files[key] = content.removesuffix(b"\r\n")
-                return _json(
-                    {"id": key, "object": "file", "bytes": 0, "created_at": 0, "filename": "f", "purpose": "batch"}
-                )
+                more = {"bytes": 0, "created_at": 0, "filename": "f", "purpose": "batch"}
+                return _json({"id": key, "object": "file", **more})
         return 400, b"{}"
 
     def openai(self, headers: dict[str, str], body: dict[str, Any]) -> Batch:
         entries = [json.loads(line) for line in self.files[body["input_file_id"]].splitlines()]
         calls = [(entry["custom_id"], entry["body"]) for entry in entries]
         out = sum(len(one.calls) for one in self.batches.values() if one.form == "openai" and not self.ended(one))
-        batch = self.add("openai", (body.get("metadata") or {}).get("quorum", ""), calls, "", headers)
+        batch = self.add("openai", (body.get("metadata") or {}).get("quorum", ""), calls, headers)
         most, enqueued = self.settings["calls"], self.settings["enqueued"]
         if self.settings["unpaid"]:
             batch.failure = ("billing_hard_limit_reached", "Billing hard limit has been reached.")
@@ -173,14 +166,7 @@ class Batches:
             batch.failure = ("token_limit_exceeded", "Enqueued token limit reached.")
         return batch
 
-    def google(self, model: str, headers: dict[str, str], body: dict[str, Any]) -> dict[str, Any]:
-        requests = body["batch"]["inputConfig"]["requests"]["requests"]
-        calls = [(one["metadata"]["key"], one["request"]) for one in requests]
-        return self.shown(self.add("google", body["batch"].get("displayName", ""), calls, model, headers))
-
-    def add(
-        self, form: str, name: str, calls: list[tuple[str, dict[str, Any]]], model: str, headers: dict[str, str]
-    ) -> Batch:
+    def add(self, form: str, name: str, calls: list[Any], headers: dict[str, str], model: str = "") -> Batch:
         key = f"batch-{len(self.batches)}"
         self.batches[key] = Batch(key, form, name, calls, model, headers)
         return self.batches[key]
@@ -219,14 +205,11 @@ class Batches:
         """The results as a file has them: OpenAI's and Anthropic's."""
         found: list[dict[str, Any]] = []
         for key, status, body in batch.results or []:
+            kind, name = ("succeeded", "message") if status == 200 else ("errored", "error")
+            result = {"result": {"type": kind, name: body}}
             if batch.form == "openai":
-                found.append(
-                    {"id": key, "custom_id": key, "response": {"status_code": status, "body": body}, "error": None}
-                )
-            elif status == 200:
-                found.append({"custom_id": key, "result": {"type": "succeeded", "message": body}})
-            else:
-                found.append({"custom_id": key, "result": {"type": "errored", "error": body}})
+                result = {"id": key, "response": {"status_code": status, "body": body}, "error": None}
+            found.append({"custom_id": key, **result})
         return found
 
     def shown(self, batch: Batch) -> dict[str, Any]:
@@ -256,25 +239,16 @@ class Batches:
                 body = {"status_code": 200, "body": {"choices": []}}
                 lines.insert(0, json.dumps({"custom_id": "request-of-another", "response": body}))
             self.files[f"{batch.id}-out"] = "".join(f"{line}\n" for line in lines).encode()
+        plain = dict.fromkeys(("output_file_id", "error_file_id")) | {
+            "id": batch.id, "object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "file-0",
+            "completion_window": "24h", "created_at": int(batch.begun), "metadata": {"quorum": batch.name},
+        }  # fmt: skip
         if batch.failure is not None:
             code, message = batch.failure
             listed = {"object": "list", "data": [{"code": code, "message": message, "line": None, "param": None}]}
-            return {**self._openai(batch), "status": "failed", "errors": listed}
+            return {**plain, "status": "failed", "errors": listed}
         state = ("cancelled" if batch.cancelled else "completed") if ended else "in_progress"
-        return {**self._openai(batch), "status": state, "output_file_id": f"{batch.id}-out" if ended else None}
-
-    def _openai(self, batch: Batch) -> dict[str, Any]:
-        return {
-            "id": batch.id,
-            "object": "batch",
-            "endpoint": "/v1/chat/completions",
-            "input_file_id": "file-0",
-            "completion_window": "24h",
-            "created_at": int(batch.begun),
-            "output_file_id": None,
-            "error_file_id": None,
-            "metadata": {"quorum": batch.name},
-        }
+        return {**plain, "status": state, "output_file_id": f"{batch.id}-out" if ended else None}
 
     def _google(self, batch: Batch, ended: bool) -> dict[str, Any]:
         metadata: dict[str, Any] = {"displayName": batch.name, "model": f"models/{batch.model}"}

@@ -38,18 +38,11 @@ class Call:
 
 def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | None:
     """The call in a request; None for an address that is none of the three formats."""
+    key = headers.get("authorization", "").partition(" ")[2]
     if path.endswith("/chat/completions"):
         system, user = (message["content"] for message in body["messages"])
         schema = body["response_format"]["json_schema"]["schema"]
-        key = headers.get("authorization", "").partition(" ")[2]
-        asked, most = bool(body.get("logprobs")), body.get("top_logprobs")
-        problem = ""
-        if most is not None and not asked:
-            problem = "top_logprobs needs logprobs to be true"
-        elif not 0 <= (most or 0) <= MOST_ALTERNATIVES:
-            problem = f"top_logprobs must be from 0 to {MOST_ALTERNATIVES}"
-        more = {"logprobs": asked, "alternatives": most or 0, "problem": problem}
-        return Call("openai", body["model"], system, user, schema, key, **more)
+        return Call("openai", body["model"], system, user, schema, key, **_logprobs(body, "logprobs", "top_logprobs"))
     if path.endswith("/v1/messages"):
         content = body["messages"][0]["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -66,25 +59,27 @@ def read(path: str, headers: dict[str, str], body: dict[str, Any]) -> Call | Non
         system = body["systemInstruction"]["parts"][0]["text"]
         user = body["contents"][0]["parts"][0]["text"]
         config = body["generationConfig"]
-        schema = config["responseJsonSchema"]
-        asked, most = bool(config.get("responseLogprobs")), config.get("logprobs")
-        problem = ""
-        if most is not None and not asked:
-            problem = "logprobs needs responseLogprobs to be true"
-        elif not 0 <= (most or 0) <= MOST_ALTERNATIVES:
-            problem = f"logprobs must be from 0 to {MOST_ALTERNATIVES}"
-        more = {"logprobs": asked, "alternatives": most or 0, "problem": problem}
-        return Call("google", model, system, user, schema, headers.get("x-goog-api-key", ""), **more)
+        more = _logprobs(config, "responseLogprobs", "logprobs")
+        key = headers.get("x-goog-api-key", "")
+        return Call("google", model, system, user, config["responseJsonSchema"], key, **more)
     if path.endswith("/decisions"):
         return _decision(body, headers)
     if path.endswith("/rerank"):
         user = f"{body['query']}\n{body['documents'][0]}"
-        key = headers.get("authorization", "").partition(" ")[2]
         return Call("rerank", body["model"], body.get("instruction", ""), user, {}, key, 1, tuple(body["documents"]))
     if path.endswith("/embeddings"):
-        key = headers.get("authorization", "").partition(" ")[2]
         return Call("embed", body["model"], "", "\n".join(body["input"]), {}, key, 1, tuple(body["input"]))
     return None
+
+
+def _logprobs(body: dict[str, Any], switch: str, number: str) -> dict[str, Any]:
+    asked, most = bool(body.get(switch)), body.get(number)
+    problem = ""
+    if most is not None and not asked:
+        problem = f"{number} needs {switch} to be true"
+    elif not 0 <= (most or 0) <= MOST_ALTERNATIVES:
+        problem = f"{number} must be from 0 to {MOST_ALTERNATIVES}"
+    return {"logprobs": asked, "alternatives": most or 0, "problem": problem}
 
 
 def _decision(body: dict[str, Any], headers: dict[str, str]) -> Call:
@@ -142,29 +137,6 @@ def sentences(user: str) -> list[str]:
     return [document.partition(". ")[0]]
 
 
-def answer(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
-    """The body of an answer in the call's wire format."""
-    if call.alike:
-        return call.alike.answer(call, behaviour, number)
-    if call.levels:
-        return scored(call, behaviour, number)
-    said = text(call, behaviour)
-    model = "another-model" if behaviour.fault == "other-model" else call.model
-    tokens_in, tokens_out = (len(call.system) + len(call.user)) // 4, len(said) // 4 + 1
-    tokens_in = min(tokens_in, behaviour.reads or tokens_in)
-    if call.format == "anthropic":
-        body = _anthropic(said, model, behaviour, tokens_in, tokens_out, number)
-    else:
-        form = {"openai": _openai, "google": _google}[call.format]
-        body = form(said, model, behaviour, tokens_in, tokens_out, number, words(call, said, behaviour))
-    if behaviour.usage:
-        body["usageMetadata" if call.format == "google" else "usage"] = behaviour.usage
-    if behaviour.fault == "no-usage":
-        body.pop("usage", None)
-        body.pop("usageMetadata", None)
-    return body
-
-
 Word = tuple[str, float, list[tuple[str, float]]]
 
 
@@ -184,90 +156,7 @@ def _others(word: str) -> list[tuple[str, float]]:
     return [(word, math.log(SURE)), (other, math.log((1 - SURE) / 2)), ("maybe", math.log((1 - SURE) / 4))]
 
 
-def _openai(
-    said: str, model: str, behaviour: Behaviour, tokens_in: int, tokens_out: int, number: int, given: list[Word]
-) -> dict[str, Any]:
-    refused = behaviour.fault == "refused"
-    finish = {"truncated": "length", "filtered": "content_filter"}.get(behaviour.fault, "stop")
-    message = {"role": "assistant", "content": None if refused else said, "refusal": REFUSED if refused else None}
-    if behaviour.thought:
-        message["reasoning_content"] = behaviour.thought
-    listed = [
-        {"token": word, "logprob": p, "bytes": None, "top_logprobs": [{"token": w, "logprob": q} for w, q in others]}
-        for word, p, others in given
-    ]
-    return {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": 1_700_000_000,
-        "model": model,
-        "choices": [
-            {
-                "index": 0,
-                "message": message,
-                "logprobs": {"content": listed} if listed else None,
-                "finish_reason": finish,
-            }
-        ],
-        "usage": {
-            "prompt_tokens": tokens_in,
-            "completion_tokens": tokens_out + behaviour.reasoning,
-            "total_tokens": tokens_in + tokens_out + behaviour.reasoning,
-            "prompt_tokens_details": {"cached_tokens": behaviour.cached},
-            "completion_tokens_details": {"reasoning_tokens": behaviour.reasoning},
-        },
-    }
-
-
-def _anthropic(
-    said: str, model: str, behaviour: Behaviour, tokens_in: int, tokens_out: int, number: int
-) -> dict[str, Any]:
-    finish = {"truncated": "max_tokens", "refused": "refusal", "filtered": "refusal"}.get(behaviour.fault, "end_turn")
-    blocks = [{"type": "text", "text": REFUSED if behaviour.fault == "refused" else said}]
-    return {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": [] if behaviour.fault in ("empty", "filtered") else blocks,
-        "stop_reason": finish,
-        "stop_sequence": None,
-        "usage": {
-            "input_tokens": tokens_in - behaviour.cached,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": behaviour.cached,
-            "output_tokens": tokens_out,
-        },
-    }
-
-
-def _google(
-    said: str, model: str, behaviour: Behaviour, tokens_in: int, tokens_out: int, number: int, given: list[Word]
-) -> dict[str, Any]:
-    usage = {
-        "promptTokenCount": tokens_in,
-        "cachedContentTokenCount": behaviour.cached,
-        "candidatesTokenCount": tokens_out,
-        "thoughtsTokenCount": behaviour.reasoning,
-        "totalTokenCount": tokens_in + tokens_out + behaviour.reasoning,
-    }
-    body: dict[str, Any] = {"usageMetadata": usage, "modelVersion": model, "responseId": str(number)}
-    if behaviour.fault == "filtered":
-        return {"promptFeedback": {"blockReason": "SAFETY"}, **body}
-    finish = {"truncated": "MAX_TOKENS", "refused": "SAFETY"}.get(behaviour.fault, "STOP")
-    parts = [] if behaviour.fault in ("empty", "refused") else [{"text": said}]
-    candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "finishReason": finish, "index": 0}
-    if given:
-        candidate["logprobsResult"] = {
-            "chosenCandidates": [{"token": word, "logProbability": p} for word, p, _ in given],
-            "topCandidates": [
-                {"candidates": [{"token": w, "logProbability": q} for w, q in others]} for _, _, others in given
-            ],
-        }
-    return {"candidates": [candidate], **body}
-
-
-def scored(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
+def scored(call: Call, behaviour: Behaviour) -> dict[str, Any]:
     """The body of a Decisions endpoint or of a reranker: probabilities instead of text."""
     yes = response(behaviour.verdict, call.user, "vote", 0) == "yes"
     used = (len(call.system) + len(call.user)) // 4
@@ -282,22 +171,14 @@ def scored(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
         return {"model": call.model, "results": results, "usage": {"total_tokens": used}}
     if call.format == "rerank":
         score = behaviour.shares[0] if behaviour.shares else 0.9 if yes else 0.1
-        return {
-            "model": call.model,
-            "results": [{"index": 0, "relevance_score": score}],
-            "usage": {"total_tokens": used},
-        }
+        results = [{"index": 0, "relevance_score": score}]
+        return {"model": call.model, "results": results, "usage": {"total_tokens": used}}
     rest = 0.1 / (call.levels - 1)
     shares = behaviour.shares or [0.9 if place == (call.levels - 1) * yes else rest for place in range(call.levels)]
     mean = sum(place * share for place, share in enumerate(shares))
     if call.format == "google-decision":
-        answer = {
-            "type": "score",
-            "confidence": max(shares),
-            "score": mean,
-            "legend": {},
-            "probabilities": {str(place): share for place, share in enumerate(shares)},
-        }
+        named = {str(place): share for place, share in enumerate(shares)}
+        answer = {"type": "score", "confidence": max(shares), "score": mean, "legend": {}, "probabilities": named}
         return {"answers": {"relevance": answer}, "usage": {"total_input_tokens": used, "total_output_tokens": 1}}
     listed = [{"label": str(place), "value": place, "probability": share} for place, share in enumerate(shares)]
     said = {"type": "score", "name": "relevance", "confidence": max(shares), "score": mean, "probabilities": listed}

@@ -9,9 +9,9 @@ from typing import Any, TextIO
 
 from tests.modelserver.batches import LOST, Batches
 from tests.modelserver.behaviours import STATUSES, Behaviour, Script, place
-from tests.modelserver.formats import Call, answer, error, no_quota, read
+from tests.modelserver.formats import Call, error, no_quota, read
 from tests.modelserver.presets import find
-from tests.modelserver.presets.writing import streamed
+from tests.modelserver.presets.writing import answer, streamed
 from tests.modelserver.rates import RateLimit
 
 PLAIN = {"not-json": b"<html>Bad gateway</html>", "no-body": b"", "huge": b" " * 10_000_000}

@@ -41,9 +41,7 @@ class Algolia(LookAlike):
         count = body.get("hitsPerPage", 20)
         if count > self.most:
             raise error(400, f"Invalid value for hitsPerPage: expected an integer between 0 and {self.most}")
-        hits = [
-            {"objectID": f"b{book.number}", "title": book.title, "text": book.text, "_highlightResult": {}}
-            for book, _score in rank(body.get("query", ""), count)
-        ]
+        books = rank(body.get("query", ""), count)
+        hits = [{"objectID": f"b{book.number}", **book.fields, "_highlightResult": {}} for book, _score in books]
         more = {"page": 0, "nbPages": 1, "hitsPerPage": count, "processingTimeMS": 1}
         return {"hits": hits, "nbHits": len(hits), "query": body.get("query", ""), "params": "", **more}

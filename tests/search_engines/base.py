@@ -27,6 +27,10 @@ class Book:
     def uuid(self) -> str:
         return f"00000000-0000-4000-8000-{self.number:012d}"
 
+    @property
+    def fields(self) -> dict[str, str]:
+        return {"title": self.title, "text": self.text}
+
 
 _TOPICS = (
     "red shoes", "red hats", "green shoes", "rain", "rain boots", "snow", "red snow", "the sea", "ships", "gardens",
@@ -34,13 +38,9 @@ _TOPICS = (
     "tea", "red shoes and rain",
 )  # fmt: skip
 # The first is found by no word of the others.
-BOOKS = (
-    Book(1, "Of nothing", "No news."),
-    *(
-        Book(number, f"Of {topic}", f"A book that tells “all & more” of {topic}.")
-        for number, topic in enumerate(_TOPICS, start=2)
-    ),
-)
+BOOKS = [Book(1, "Of nothing", "No news.")]
+for _topic in _TOPICS:
+    BOOKS.append(Book(len(BOOKS) + 1, f"Of {_topic}", f"A book that tells “all & more” of {_topic}."))
 
 
 def words_of(text: str) -> set[str]:
@@ -109,9 +109,9 @@ class LookAlike:
         return f"b{book.number}"
 
 
-def basic(user: str = USER, password: str = KEY) -> str:
+def basic() -> str:
     """The value of a header of HTTP basic authentication."""
-    return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+    return "Basic " + b64encode(f"{USER}:{KEY}".encode()).decode()
 
 
 def read_json(request: Request, refusal: Refusal) -> dict[str, Any]:

@@ -61,12 +61,7 @@ class Elasticsearch(LookAlike):
         if "query" not in query:
             raise error(400, "parsing_exception", "No text specified for multi_match query", line=1, col=1)
         hits = [
-            {
-                "_index": INDEX,
-                "_id": f"b{book.number}",
-                "_score": score,
-                "_source": {"title": book.title, "text": book.text},
-            }
+            {"_index": INDEX, "_id": f"b{book.number}", "_score": score, "_source": book.fields}
             for book, score in rank(query["query"], size)
         ]
         total = {"value": len(hits), "relation": "eq"}

@@ -45,7 +45,7 @@ class Meilisearch(LookAlike):
         limit = body.get("limit", 20)
         hits = []
         for book, score in rank(body.get("q", ""), min(limit, 1000)):
-            hit: dict[str, Any] = {"id": f"b{book.number}", "title": book.title, "text": book.text}
+            hit: dict[str, Any] = {"id": f"b{book.number}", **book.fields}
             hits.append(hit | ({"_rankingScore": score / 10} if body.get("showRankingScore") else {}))
         more = {"processingTimeMs": 1, "limit": limit, "offset": 0, "estimatedTotalHits": len(hits)}
         return {"hits": hits, "query": body.get("q", ""), **more}

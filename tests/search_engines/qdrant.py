@@ -34,9 +34,7 @@ class Qdrant(LookAlike):
             raise error(404, f"Not found: Collection `{path[1]}` doesn't exist!")
         query = body.get("query")
         if not isinstance(query, dict) or query.keys() - {"options"} != {"text", "model"}:
-            raise error(
-                400, "Format error in JSON body: data did not match any variant of untagged enum QueryInterface"
-            )
+            raise error(400, "Format error in JSON body: data did not match any variant of enum QueryInterface")
         if query["model"] != "qdrant/bm25":
             raise error(400, "InferenceService is not initialized. Please check if it was properly configured.")
         if body.get("using") != "bm25":
@@ -44,6 +42,5 @@ class Qdrant(LookAlike):
         points = []
         for book, score in rank(query["text"], body.get("limit", 10)):
             point: dict[str, Any] = {"id": book.number, "version": 1, "score": score}
-            payload = {"title": book.title, "text": book.text}
-            points.append(point | ({"payload": payload} if body.get("with_payload") else {}))
+            points.append(point | ({"payload": book.fields} if body.get("with_payload") else {}))
         return {"result": {"points": points}, "status": "ok", "time": 0.001}

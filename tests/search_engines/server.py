@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, body and media type."""
+    """Status, body, media type and further headers."""
 
     status: int
     body: str
     media: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 Answering = Callable[[Request], Awaitable[Answer]]
@@ -42,8 +43,9 @@ async def serve_connection(answering: Answering, reader: asyncio.StreamReader, w
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             answer = await answering(Request(method, path, headers, body))
             sent = answer.body.encode()
-            head = f"HTTP/1.1 {answer.status} -\r\nContent-Type: {answer.media}\r\nContent-Length: {len(sent)}\r\n\r\n"
-            writer.write(head.encode() + sent)
+            headers = {"Content-Type": answer.media, "Content-Length": len(sent), **answer.headers}
+            head = [f"HTTP/1.1 {answer.status} -", *(f"{name}: {value}" for name, value in headers.items())]
+            writer.write("\r\n".join([*head, "", ""]).encode() + sent)
             await writer.drain()
     writer.close()
 

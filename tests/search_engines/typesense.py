@@ -42,11 +42,7 @@ class Typesense(LookAlike):
             return {"code": 422, "error": f"Only upto {self.most} hits can be fetched per page"}
         books = rank(search["q"], count)
         hits = [
-            {
-                "document": {"id": f"b{book.number}", "title": book.title, "text": book.text},
-                "highlights": [],
-                "text_match": int(score) * 1_000_000,
-            }
+            {"document": {"id": f"b{book.number}", **book.fields}, "highlights": [], "text_match": int(score) * 10**6}
             for book, score in books
         ]
         found = {"found": len(books), "hits": hits, "out_of": len(BOOKS), "page": 1}

@@ -40,9 +40,7 @@ class Vespa(LookAlike):
         body = read_json(request, error(400, 3, "Illegal query", "Could not parse the JSON of the request"))
         yql = re.fullmatch(r"select \* from (\w+) where userInput\(@(\w+)\)", body.get("yql", ""))
         if yql is None:
-            raise error(
-                400, 4, "Invalid query parameter", "Could not create query from YQL: query:L1:0 no viable input"
-            )
+            raise error(400, 4, "Invalid query parameter", "Could not create query from YQL: no viable input")
         if yql[1] != INDEX:
             raise error(400, 4, "Invalid query parameter", f"Could not resolve source ref '{yql[1]}'.")
         if yql[2] not in body:
@@ -61,16 +59,11 @@ class Vespa(LookAlike):
         root["coverage"] = coverage
         hits = [
             {
-                "id": self.identity(book),
+                "id": key,
                 "relevance": score,
                 "source": INDEX,
-                "fields": {
-                    "sddocname": INDEX,
-                    "documentid": self.identity(book),
-                    "title": book.title,
-                    "text": book.text,
-                },
+                "fields": {"sddocname": INDEX, "documentid": key, **fields},
             }
-            for book, score in books
+            for key, fields, score in ((self.identity(book), book.fields, score) for book, score in books)
         ]
         return {"root": root | ({"children": hits} if hits else {})}

@@ -57,8 +57,7 @@ class Weaviate(LookAlike):
             return failed(f"explorer: list class: search: query maximum results exceeded: {limit}")
         hits = []
         for book, score in rank(json.loads(query), int(limit)):
-            values = {"title": book.title, "text": book.text}
             own = {"id": book.uuid, "score": str(score)}
-            hit: dict[str, Any] = {field: values[field] for field in fields.split()}
+            hit: dict[str, Any] = {field: book.fields[field] for field in fields.split()}
             hits.append(hit | {"_additional": {name: own[name] for name in (additional or "").split()}})
         return {"data": {"Get": {INDEX: hits}}}

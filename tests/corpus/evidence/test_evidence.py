@@ -16,20 +16,16 @@ DOCUMENT = "On 12 May 2021 Anna Berg measured that water boils at 100.5 °C, 3% 
     ("output", "score"),
     [
         ("no", 1.0),
-        (" no\n", 1.0),
         ("no, it does not", 0.0),
         (f"no\n{GOOD}", 0.0),
         ("yes", 0.4),
         ("yes\n<contribution>1234567890</contribution>", 0.4),
         ("yes\n<contribution>12345678901</contribution>", 0.7),
-        ("yes\n<evidence>12345678901</evidence>", 0.7),
         ("yes\n<contribution>12345678901</contribution>\n<evidence>short</evidence>", 0.7),
         ("yes\n<contribution>never closed, though long enough", 0.4),
         ("yes\n<contribution>one of them</contribution><contribution>and another</contribution>", 0.4),
         (f"yes\n{GOOD}", 1.0),
-        (f"yes {GOOD}", 1.0),
         ("yesterday", 0.0),
-        ("Yes", 0.0),
         ("", 0.0),
     ],
 )
@@ -92,11 +88,9 @@ def test_dates_percentages_and_numbers_are_entities_each_once() -> None:
 
 def test_fidelity_is_the_share_of_entities_that_stand_in_the_document() -> None:
     """Of six, two are not there: 100 is part of 100.5, and nobody is called Berger."""
-    told = EvidenceTarget(
-        "It gives the boiling point.", "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200."
-    )
+    text = "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200."
     named = ["Anna Berger", "not in the text"]
-    found = measure_target(told, query="When does water boil?", document=DOCUMENT, model_entities=named)
+    found = measure_target(EvidenceTarget("It.", text), query="?", document=DOCUMENT, model_entities=named)
     assert set(found.entities) == {"12 May 2021", "100", "100.5", "3%", "1,200", "Anna Berger"}
     assert set(found.missing) == {"100", "Anna Berger"}
     assert found.altered == ("100",)

@@ -1,13 +1,11 @@
 """Queries of a log in a collection: ids, counts, samples, second imports, and what is refused whole."""
 
-import json
 from pathlib import Path
 
 import pytest
 from django.contrib.messages import get_messages
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
-from django.test import Client
 
 from annotation.models import AuditEntry, Role
 from benchmark.models import Run
@@ -31,9 +29,7 @@ def counts() -> dict[str, int]:
 
 
 def test_a_new_collection_gets_every_query_with_its_count(log: Path) -> None:
-    finished = call("import_queries", "shop", log, "--json")
-    assert finished.code == 0, finished.err
-    report = json.loads(finished.out)
+    report = call("import_queries", "shop", log, "--json").json
     assert (report["lines"], report["distinct"], report["new"], report["share"]) == (100, 100, 100, 1)
     assert counts()["query 1"] == 1000 and counts()["query 100"] == 10
     assert all(query.external_id.startswith("q") and len(query.external_id) == 17 for query in Query.objects.all())
@@ -45,7 +41,7 @@ def test_a_sample_is_the_same_again_and_says_how_it_was_drawn(log: Path) -> None
     assert call("import_queries", "shop", log, *options).code == 0
     sample = set(Query.objects.values_list("external_id", flat=True))
     assert len(sample) == 20 and {query.metadata["sampled_by"] for query in Query.objects.all()} == {"pptss"}
-    again = json.loads(call("import_queries", "shop", log, *options, "--json").out)
+    again = call("import_queries", "shop", log, *options, "--json").json
     assert (again["new"], again["renewed"], again["changed"]) == (0, 0, False)
     assert Query.objects.count() == 20
     assert AuditEntry.objects.filter(act="import.queries").count() == 1
@@ -62,7 +58,7 @@ def test_a_newer_log_joins_the_same_queries_and_renews_their_counts(log: Path, t
     before = {query.external_id: query.pk for query in Query.objects.all()}
     newer = tmp_path / "newer.csv"
     newer.write_text("query,count\nQUERY 1,5\nquery 2,7\nnew one,3\n")
-    report = json.loads(call("import_queries", "shop", newer, "--json").out)
+    report = call("import_queries", "shop", newer, "--json").json
     assert (report["new"], report["renewed"], report["queries"]) == (1, 2, 101)
     own.refresh_from_db()
     assert own.metadata == {"topic": "x", "count": 7} and own.text == "Query  2"
@@ -74,7 +70,6 @@ def test_a_newer_log_joins_the_same_queries_and_renews_their_counts(log: Path, t
     ("text", "options", "flag"),
     [
         ("boots\nhats\n", ["--sample", 1, "--by", "pptss"], "--by"),
-        ("boots\nhats\n", ["--sample", 1, "--by", "head-torso-tail"], "--by"),
         ("boots\nhats\n", ["--sample", 3], "--sample"),
         ("boots\nhats\n", ["--by", "pptss"], "--sample"),
         ("boots\nhats\n", ["--sample", 0], "--sample"),
@@ -109,17 +104,14 @@ def test_queries_that_are_drawn_for_certain_are_named_for_they_count_too_little(
     certain = said.json["certain"]
     assert certain == {"queries": 5, "traffic": 1000 + 500 + 333 + 250 + 200}
     share = certain["traffic"] / said.json["traffic"]
-    line = (
-        f"Drawn for certain: 5 queries with {share:.1%} of the traffic; in a plain mean of the sample they count 25.0%"
-    )
-    assert line in said.err
+    assert f"5 queries with {share:.1%} of the traffic" in said.err and "25.0%" in said.err
     assert call("import_queries", "hats", log, "--sample", 20, "--json").json["certain"] == {"queries": 0, "traffic": 0}
 
 
-def test_a_log_comes_in_by_the_page(client: Client) -> None:
+def test_a_log_comes_in_by_the_page() -> None:
     """A bad log leaves the form with its sentence; a good one adds its queries and says how many."""
     shop = factories.make_collection(name="shop")
-    client.force_login(factories.make_member(shop, "alice", Role.ADMIN).user)
+    client = factories.client_of(factories.make_member(shop, "alice", Role.ADMIN))
 
     def post(text: str, **fields: object) -> HttpResponse:
         upload = SimpleUploadedFile("log.csv", text.encode())

@@ -46,6 +46,11 @@ class Refusal:
 Rule = Callable[[Asked], Refusal | None]
 
 
+def when(condition: Callable[[Asked], Any], words: str, code: str = "", param: str = "") -> Rule:
+    """A rule: these words refuse what meets the condition."""
+    return lambda asked: Refusal(400, words, code, param=param) if condition(asked) else None
+
+
 def openai_error(refusal: Refusal) -> dict[str, Any]:
     """As OpenAI writes an error."""
     kind = refusal.kind or {401: "authentication_error", 429: "rate_limit_error"}.get(
@@ -186,10 +191,6 @@ class LookAlike:
         """Tokens that the answer may have; 0: the request does not say."""
         named = (asked.at(name) for name in self.limits or LIMITS[self.wire])
         return next((limit for limit in named if isinstance(limit, int)), self.default_limit)
-
-    def answer(self, call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
-        """The body of an answer."""
-        return writing.answer(self, call, behaviour, number)
 
     def refused(self, status: int, message: str, code: str = "", kind: str = "") -> dict[str, Any]:
         """The body of an error that the script asks for."""

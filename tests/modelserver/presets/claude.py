@@ -11,7 +11,7 @@ from botocore.credentials import Credentials
 
 from tests.modelserver.formats import MOST_BREAKPOINTS
 from tests.modelserver.presets.asking import Asked
-from tests.modelserver.presets.base import LookAlike, Refusal, words
+from tests.modelserver.presets.base import LookAlike, Refusal, when, words
 from tests.modelserver.presets.writing import Counts
 
 ACCESS_KEY, SECRET_KEY, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "us-east-1"
@@ -49,13 +49,6 @@ def anthropic_error(refusal: Refusal) -> dict[str, Any]:
     """As Anthropic writes an error."""
     kind = refusal.kind or KINDS.get(refusal.status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": refusal.message}}
-
-
-def version_header(asked: Asked) -> Refusal | None:
-    """Anthropic wants its version in a header."""
-    if asked.headers.get("anthropic-version"):
-        return None
-    return Refusal(400, "anthropic-version: header is required")
 
 
 def messages_rules(asked: Asked) -> Refusal | None:
@@ -118,19 +111,18 @@ def thinking_budget(asked: Asked) -> int | None:
     return budget if isinstance(budget, int) else None
 
 
-def shown_thoughts(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
-    """From Claude 4.7 on the text of thoughts is left out unless the request wants it summarized."""
+def shown_thoughts(body: dict[str, Any], asked: Asked, counts: Counts, told: bool = False) -> dict[str, Any]:
+    """From Claude 4.7 on the text of thoughts is left out unless the request wants it summarized.
+
+    `told`: the usage says how many of the output tokens were thoughts, as Anthropic's own does.
+    """
+    if told:
+        body["usage"]["output_tokens_details"] = {"thinking_tokens": counts.reasoning}
     if NEWER.search(asked.model) and asked.at("thinking.display") != "summarized":
         for block in body["content"]:
             if block["type"] == "thinking":
                 block["thinking"] = ""
     return body
-
-
-def counted_thoughts(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
-    """Anthropic says how many of the output tokens were thoughts."""
-    body["usage"]["output_tokens_details"] = {"thinking_tokens": counts.reasoning}
-    return shown_thoughts(body, asked, counts)
 
 
 CLAUDE: dict[str, Any] = {
@@ -148,10 +140,13 @@ CLAUDE: dict[str, Any] = {
 }
 ANTHROPIC = LookAlike(
     name="anthropic",
-    **(CLAUDE | {"finish": counted_thoughts}),
+    **(CLAUDE | {"finish": lambda body, asked, counts: shown_thoughts(body, asked, counts, told=True)}),
     key="x-api-key",
     fields=MESSAGES_FIELDS,
-    rules=(version_header, messages_rules),
+    rules=(
+        when(lambda asked: not asked.headers.get("anthropic-version"), "anthropic-version: header is required"),
+        messages_rules,
+    ),
     missing_key=lambda asked: Refusal(401, "x-api-key header is required"),
     no_model=lambda asked: Refusal(404, f"model: {asked.model}"),
     batches=True,
@@ -172,11 +167,6 @@ class Bedrock(LookAlike):
         if given and not given.startswith("Bearer ") and (problem := signature_problem(f"/{self.name}", asked)):
             return Refusal(403, problem)
         return super().refusal(asked)
-
-
-def bedrock_error(refusal: Refusal) -> dict[str, Any]:
-    """As AWS writes an error."""
-    return {"message": refusal.message}
 
 
 def signature_problem(prefix: str, asked: Asked) -> str:
@@ -218,21 +208,16 @@ def bedrock_version(asked: Asked) -> Refusal | None:
     return Refusal(400, f"Invalid API version: {version}")
 
 
-def unsigned(asked: Asked) -> Refusal:
-    """As AWS says it."""
-    return Refusal(403, "Missing Authentication Token")
-
-
 PLATFORM_FIELDS = MESSAGES_FIELDS - words("model service_tier container inference_geo") | words(
     "anthropic_version anthropic_beta"
 )
 BEDROCK_CLAUDE = Bedrock(
     name="bedrock",
-    **(CLAUDE | {"error": bedrock_error}),
+    **(CLAUDE | {"error": lambda refusal: {"message": refusal.message}}),
     path=r"/model/(?P<model>[^/]+)/invoke",
     fields=PLATFORM_FIELDS,
     rules=(bedrock_version, messages_rules),
-    missing_key=unsigned,
+    missing_key=lambda asked: Refusal(403, "Missing Authentication Token"),
     no_model=lambda asked: Refusal(400, "The provided model identifier is invalid."),
     judge={"region": REGION, "api_key_env": ""},
     environment={"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY},

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from tests.modelserver.presets.asking import Asked
-from tests.modelserver.presets.base import LookAlike, Refusal, words
+from tests.modelserver.presets.base import LookAlike, Refusal, when, words
 from tests.modelserver.presets.claude import CLAUDE, PLATFORM_FIELDS, anthropic_error, messages_rules
 from tests.modelserver.presets.claude import PLACE as REGIONS
 
@@ -122,22 +122,6 @@ VERTEX_GEMINI = LookAlike(
 )
 
 
-def vertex_version(asked: Asked) -> Refusal | None:
-    """The body names a version of the API."""
-    version = asked.body.get("anthropic_version")
-    if version in ("vertex-2023-10-16", "2026-10-21"):
-        return None
-    return Refusal(400, f"anthropic_version: {version} is no version")
-
-
-def not_allowed(asked: Asked) -> Refusal | None:
-    """Structured outputs of partner models are off by default: in the tests' own project, and on in others."""
-    if asked.mode != "json_schema" or asked.parts["project"] != PROJECT:
-        return None
-    message = "Organization Policy constraint constraints/vertexai.allowedPartnerModelFeatures violated"
-    return Refusal(400, f"{message} for structured outputs.")
-
-
 def partner_error(refusal: Refusal) -> dict[str, Any]:
     """What Anthropic refuses is written as Anthropic does, what Google refuses as Google does."""
     own = refusal.status in (401, 403, 404) or "Policy" in refusal.message
@@ -150,6 +134,19 @@ VERTEX_ANTHROPIC = LookAlike(
     **CLOUD,
     path=PLACE + r"anthropic/models/(?P<model>[^/:]+):rawPredict",
     fields=PLATFORM_FIELDS,
-    rules=(known_project, not_allowed, vertex_version, messages_rules),
+    rules=(
+        known_project,
+        # Structured outputs of partner models are off by default: in the tests' own project, and on in others.
+        when(
+            lambda asked: asked.mode == "json_schema" and asked.parts["project"] == PROJECT,
+            "Organization Policy constraint constraints/vertexai.allowedPartnerModelFeatures violated for structured "
+            "outputs.",
+        ),
+        when(
+            lambda asked: asked.body.get("anthropic_version") not in ("vertex-2023-10-16", "2026-10-21"),
+            "anthropic_version: this is no version",
+        ),
+        messages_rules,
+    ),
     no_model=no_gemini,
 )

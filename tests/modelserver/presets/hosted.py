@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from tests.modelserver.presets.asking import Asked
-from tests.modelserver.presets.base import LookAlike, Refusal, openai_error, words
+from tests.modelserver.presets.base import LookAlike, Refusal, Rule, openai_error, when, words
 from tests.modelserver.presets.writing import Counts, chat_usage
 
 
@@ -25,14 +25,21 @@ def _plain_usage(counts: Counts) -> dict[str, Any]:
     return found
 
 
-def says_json(words: str) -> Any:
+def _says_json(words: str) -> Rule:
     """A rule: json_object needs the word in the prompt, else these words refuse it."""
+    return when(
+        lambda asked: asked.mode == "json_object" and "json" not in (asked.system + asked.user).lower(),
+        words,
+        "invalid_request_error",
+    )
 
-    def rule(asked: Asked) -> Refusal | None:
-        without = asked.mode == "json_object" and "json" not in (asked.system + asked.user).lower()
-        return Refusal(400, words, "invalid_request_error") if without else None
 
-    return rule
+def _put_into_text(body: dict[str, Any], field: str = "reasoning_content", gap: str = "\n\n") -> dict[str, Any]:
+    """The thought stands in the text, in place of the message's field."""
+    message = _message(body)
+    if thought := message.pop(field, ""):
+        message["content"] = f"<think>\n{thought}\n</think>{gap}{message['content']}"
+    return body
 
 
 def _effort(asked: Asked) -> str | None:
@@ -50,18 +57,6 @@ def _forces(asked: Asked) -> bool:
 
 def _deepseek_thinks(asked: Asked) -> bool:
     return asked.at("thinking.type") != "disabled" and not asked.model.startswith("deepseek-chat")
-
-
-def _deepseek_tool(asked: Asked) -> Refusal | None:
-    if not (_forces(asked) and _deepseek_thinks(asked)):
-        return None
-    return Refusal(400, "Thinking mode does not support this tool_choice", "invalid_request_error")
-
-
-def _deepseek_logprobs(asked: Asked) -> Refusal | None:
-    if not (asked.logprobs and _deepseek_thinks(asked)):
-        return None
-    return Refusal(400, "logprobs is not supported in thinking mode", "invalid_request_error")
 
 
 def _deepseek_usage(counts: Counts) -> dict[str, Any]:
@@ -82,9 +77,17 @@ DEEPSEEK = LookAlike(
     tool_finish="tool_calls",
     usage=_deepseek_usage,
     rules=(
-        says_json("Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'."),
-        _deepseek_logprobs,
-        _deepseek_tool,
+        _says_json("Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'."),
+        when(
+            lambda asked: asked.logprobs and _deepseek_thinks(asked),
+            "logprobs is not supported in thinking mode",
+            "invalid_request_error",
+        ),
+        when(
+            lambda asked: _forces(asked) and _deepseek_thinks(asked),
+            "Thinking mode does not support this tool_choice",
+            "invalid_request_error",
+        ),
     ),
     missing_key=lambda asked: Refusal(401, "Authentication Fails", "invalid_request_error", "authentication_error"),
     no_mode=lambda mode: Refusal(400, "This response_format type is unavailable now", "invalid_request_error"),
@@ -100,37 +103,15 @@ DEEPSEEK = LookAlike(
 # Qwen
 
 
+QWEN_PLAIN = re.compile(r"qwen(-plus|-flash|-turbo|3-\d+b)")
+
+
 def _qwen_thinks(asked: Asked) -> bool:
     """Open models think unless told otherwise, commercial ones only when told; some always do."""
     if re.search(r"(?i)^(qwq|qvq)|thinking", asked.model):
         return True
     told = asked.body.get("enable_thinking")
     return bool(told) if told is not None else bool(re.match(r"(?i)qwen3-\d+b", asked.model))
-
-
-def _qwen_streams(asked: Asked) -> Refusal | None:
-    if not _qwen_thinks(asked) or asked.body.get("stream"):
-        return None
-    words = "parameter.enable_thinking must be set to false for non-streaming calls"
-    return Refusal(400, words, "invalid_parameter_error")
-
-
-def _qwen_tool(asked: Asked) -> Refusal | None:
-    if not (_forces(asked) and _qwen_thinks(asked)):
-        return None
-    words = "The tool_choice parameter does not support being set to required or object in thinking mode"
-    return Refusal(400, words, "invalid_parameter_error")
-
-
-def _qwen_json(asked: Asked) -> Refusal | None:
-    if (
-        asked.mode != "json_object"
-        or not _qwen_thinks(asked)
-        or not re.match(r"qwen(-plus|-flash|-turbo|3-\d+b)", asked.model)
-    ):
-        return None
-    words = "Json mode response is not supported when enable_thinking is true"
-    return Refusal(400, words, "invalid_parameter_error")
 
 
 def _qwen_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
@@ -150,10 +131,22 @@ QWEN = LookAlike(
     budget=lambda asked: asked.body.get("thinking_budget"),
     finish=_qwen_finish,
     rules=(
-        _qwen_streams,
-        _qwen_tool,
-        _qwen_json,
-        says_json(
+        when(
+            lambda asked: _qwen_thinks(asked) and not asked.body.get("stream"),
+            "parameter.enable_thinking must be set to false for non-streaming calls",
+            "invalid_parameter_error",
+        ),
+        when(
+            lambda asked: _forces(asked) and _qwen_thinks(asked),
+            "The tool_choice parameter does not support being set to required or object in thinking mode",
+            "invalid_parameter_error",
+        ),
+        when(
+            lambda asked: asked.mode == "json_object" and _qwen_thinks(asked) and QWEN_PLAIN.match(asked.model),
+            "Json mode response is not supported when enable_thinking is true",
+            "invalid_parameter_error",
+        ),
+        _says_json(
             "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
         ),
     ),
@@ -184,11 +177,10 @@ def _mistral_error(refusal: Refusal) -> dict[str, Any]:
 
 def _mistral_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
     """The thought is a chunk of its own before the text; models of 2506 wrote it into the text."""
+    if asked.model.endswith("-2506"):
+        return _put_into_text(body, gap="\n")
     message = _message(body)
-    thought = message.pop("reasoning_content", "")
-    if thought and asked.model.endswith("-2506"):
-        message["content"] = f"<think>\n{thought}\n</think>\n{message['content']}"
-    elif thought:
+    if thought := message.pop("reasoning_content", ""):
         chunk = {"type": "thinking", "thinking": [{"type": "text", "text": thought}], "closed": True}
         said = [{"type": "text", "text": message["content"]}] if message["content"] else []
         message["content"] = [chunk, *said]
@@ -259,26 +251,12 @@ GROQ_FIELDS = words(
 )
 
 
-def _groq_schema(asked: Asked) -> Refusal | None:
-    if asked.mode != "json_schema" or not asked.model.startswith("llama"):
-        return None
-    words = "This model does not support response format `json_schema`. See supported models in the documentation."
-    return Refusal(400, words, param="response_format")
-
-
-def _groq_format(asked: Asked) -> Refusal | None:
-    if asked.body.get("reasoning_format") != "raw" or asked.mode == "text":
-        return None
-    return Refusal(400, "reasoning_format raw is not supported with JSON mode or tools", param="reasoning_format")
-
-
 def _groq_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
     """Raw is the default of plain text, with models that have formats."""
-    message = _message(body)
     form = asked.body.get("reasoning_format") or ("raw" if asked.mode == "text" and "qwen" in asked.model else "parsed")
-    if form != "parsed" and (thought := message.pop("reasoning", "")) and form == "raw":
-        message["content"] = f"<think>\n{thought}\n</think>\n{message['content']}"
-    return body
+    if form == "hidden":
+        _message(body).pop("reasoning", None)
+    return _put_into_text(body, "reasoning", "\n") if form == "raw" else body
 
 
 GROQ = LookAlike(
@@ -290,27 +268,27 @@ GROQ = LookAlike(
     reasoning="reasoning",
     tool_finish="tool_calls",
     finish=_groq_finish,
-    rules=(_groq_schema, _groq_format),
+    rules=(
+        when(
+            lambda asked: asked.mode == "json_schema" and asked.model.startswith("llama"),
+            "This model does not support response format `json_schema`. See supported models in the documentation.",
+            param="response_format",
+        ),
+        when(
+            lambda asked: asked.body.get("reasoning_format") == "raw" and asked.mode != "text",
+            "reasoning_format raw is not supported with JSON mode or tools",
+            param="reasoning_format",
+        ),
+    ),
     unknown_field=lambda name: Refusal(400, f"property '{name}' is unsupported", param=name),
     missing_key=lambda asked: Refusal(401, "Invalid API Key", "invalid_api_key", "invalid_request_error"),
     too_long=lambda tokens, most: Refusal(
-        400,
-        "Please reduce the length of the messages or completion.",
-        "context_length_exceeded",
-        param="messages",
+        400, "Please reduce the length of the messages or completion.", "context_length_exceeded", param="messages"
     ),
 )
 
 
 # Together
-
-
-def _together_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
-    """Most models have a field for the thought; the oldest wrote it into the text."""
-    message = _message(body)
-    if "R1-Distill" in asked.model and (thought := message.pop("reasoning", "")):
-        message["content"] = f"<think>\n{thought}\n</think>\n\n{message['content']}"
-    return body
 
 
 TOGETHER = LookAlike(
@@ -322,7 +300,8 @@ TOGETHER = LookAlike(
     reasoning="reasoning",
     tool_finish="tool_calls",
     usage=_plain_usage,
-    finish=_together_finish,
+    # Most models have a field for the thought; the oldest wrote it into the text.
+    finish=lambda body, asked, counts: _put_into_text(body, "reasoning") if "R1-Distill" in asked.model else body,
     missing_key=lambda asked: Refusal(401, "Missing API key", "missing_api_key", "invalid_request_error"),
     too_long=lambda tokens, most: Refusal(
         400,
@@ -343,23 +322,10 @@ FIREWORKS_FIELDS = words(
 )
 
 
-def _fireworks_stream(asked: Asked) -> Refusal | None:
-    most = asked.body.get("max_tokens") or 0
-    return Refusal(400, "Requests with max_tokens > 4096 must have stream=true") if most > 4096 else None
-
-
 def _fireworks_budget(asked: Asked) -> int | None:
     effort = asked.body.get("reasoning_effort")
     budget: int | None = effort if isinstance(effort, int) else asked.at("thinking.budget_tokens")
     return budget
-
-
-def _fireworks_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
-    """Some models put their thought into the text."""
-    message = _message(body)
-    if "qwq" in asked.model and (thought := message.pop("reasoning_content", "")):
-        message["content"] = f"<think>\n{thought}\n</think>\n\n{message['content']}"
-    return body
 
 
 FIREWORKS = LookAlike(
@@ -373,8 +339,13 @@ FIREWORKS = LookAlike(
     budget=_fireworks_budget,
     tool_finish="tool_calls",
     usage=_plain_usage,
-    finish=_fireworks_finish,
-    rules=(_fireworks_stream,),
+    finish=lambda body, asked, counts: _put_into_text(body) if "qwq" in asked.model else body,  # some models do
+    rules=(
+        when(
+            lambda asked: (asked.body.get("max_tokens") or 0) > 4096,
+            "Requests with max_tokens > 4096 must have stream=true",
+        ),
+    ),
     unknown_field=lambda name: Refusal(400, f"Extra inputs are not permitted, field: '{name}'"),
     missing_key=lambda asked: Refusal(401, "Unauthorized"),
     too_long=lambda tokens, most: Refusal(

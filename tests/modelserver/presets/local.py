@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from tests.modelserver.presets.asking import Asked
-from tests.modelserver.presets.base import LookAlike, Refusal
+from tests.modelserver.presets.base import LookAlike, Refusal, when
+from tests.modelserver.presets.claude import thinking_budget
 from tests.modelserver.presets.writing import Counts, chat_usage
 
 PROSE = "I would rather say it in words: it may be relevant."
@@ -31,22 +32,11 @@ def sglang_usage(counts: Counts) -> dict[str, Any]:
     return {**short_usage(counts), "prompt_tokens_details": None, "reasoning_tokens": counts.reasoning}
 
 
-def sglang_cache_usage(counts: Counts) -> dict[str, Any]:
-    """With --enable-cache-report."""
-    return {**sglang_usage(counts), "prompt_tokens_details": {"cached_tokens": counts.cached}}
-
-
 def no_tool(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
     """A server that takes a named tool for "auto": the model may answer in words, and here it does."""
     if asked.tool:
         body["choices"][0]["message"] = {"role": "assistant", "content": PROSE}
         body["choices"][0]["finish_reason"] = "stop"
-    return body
-
-
-def no_logprobs(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
-    """A server that takes the question for log-probabilities and gives none."""
-    body["choices"][0]["logprobs"] = None
     return body
 
 
@@ -183,8 +173,6 @@ LLAMA_CPP = LookAlike(
 # Ollama: no keys, no tool_choice, and too long a prompt is cut in silence.
 
 OLLAMA_CONTEXT = 4096
-
-
 OLLAMA = LookAlike(
     name="ollama",
     key="",
@@ -216,13 +204,6 @@ OLLAMA = LookAlike(
 # LM Studio: errors are a text.
 
 
-def lm_studio_tool(asked: Asked) -> Refusal | None:
-    """A tool cannot be named."""
-    if isinstance(asked.body.get("tool_choice"), dict):
-        return Refusal(400, "Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
-    return None
-
-
 LM_STUDIO = LookAlike(
     name="lm-studio",
     key="",
@@ -231,8 +212,13 @@ LM_STUDIO = LookAlike(
     context=8192,
     inline=True,
     usage=short_usage,
-    finish=no_logprobs,
-    rules=(lm_studio_tool,),
+    finish=lambda body, asked, counts: body | {"choices": [body["choices"][0] | {"logprobs": None}]},
+    rules=(
+        when(
+            lambda asked: isinstance(asked.body.get("tool_choice"), dict),
+            "Invalid tool_choice type: 'object'. Supported string values: none, auto, required",
+        ),
+    ),
     error=lambda refusal: {"error": refusal.message},
     no_mode=lambda mode: Refusal(400, "'response_format.type' must be 'json_schema' or 'text'"),
     told={
@@ -299,19 +285,13 @@ def litellm_unsupported(asked: Asked) -> Refusal | None:
     return None
 
 
-def litellm_budget(asked: Asked) -> int | None:
-    """Anthropic's, for the models that have it."""
-    budget = asked.at("thinking.budget_tokens")
-    return budget if isinstance(budget, int) else None
-
-
 LITELLM = LookAlike(
     name="litellm",
     key="",
     unknown="ignore",
     context=CONTEXT,
     thinks=lambda asked: effort_thinks(asked) and asked.at("thinking.type") != "disabled",
-    budget=litellm_budget,
+    budget=thinking_budget,
     usage=chat_usage,
     rules=(litellm_unsupported,),
     error=lambda refusal: {
@@ -334,11 +314,16 @@ LITELLM = LookAlike(
 )
 
 
+def cache_reports(counts: Counts) -> dict[str, Any]:
+    """SGLang's with --enable-cache-report."""
+    return {**sglang_usage(counts), "prompt_tokens_details": {"cached_tokens": counts.cached}}
+
+
 PLAIN = (LITELLM, VLLM, SGLANG, LLAMA_CPP, OLLAMA, LM_STUDIO, TGI)
 VARIANTS = (
     *(replace(one, name=f"{one.name}+key", key="authorization") for one in PLAIN if one.name not in ("ollama", "tgi")),
     replace(VLLM, name="vllm+inline", inline=True),
-    replace(SGLANG, name="sglang+cache", usage=sglang_cache_usage),
+    replace(SGLANG, name="sglang+cache", usage=cache_reports),
     replace(LM_STUDIO, name="lm-studio+separate", inline=False),
 )
 LOCAL: tuple[LookAlike, ...] = (*PLAIN, *VARIANTS)

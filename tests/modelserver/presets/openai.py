@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from tests.modelserver.presets.asking import Asked
-from tests.modelserver.presets.base import LookAlike, Refusal, words
+from tests.modelserver.presets.base import LookAlike, Refusal, when, words
 
 REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 """Names of models that reason, which take no temperature, no log-probabilities and no max_tokens."""
@@ -22,13 +22,6 @@ RESPONSES_FIELDS = words(
 )
 
 
-def stream_options_alone(asked: Asked) -> Refusal | None:
-    """OpenAI takes stream_options only beside stream."""
-    if asked.body.get("stream_options") is None or asked.body.get("stream"):
-        return None
-    return Refusal(400, "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-
-
 def plain_schema(asked: Asked) -> Refusal | None:
     """A strict schema of OpenAI requires every property and allows no other."""
     form = asked.at("response_format.json_schema") or asked.at("text.format") or {}
@@ -39,16 +32,6 @@ def plain_schema(asked: Asked) -> Refusal | None:
         return Refusal(400, "Missing required parameter: 'response_format.json_schema.name'.")
     strict = schema.get("additionalProperties") is False and set(schema["properties"]) == set(schema["required"])
     return None if strict or not form.get("strict") else Refusal(400, "Invalid schema for response_format 'answer'.")
-
-
-def json_in_words(asked: Asked) -> Refusal | None:
-    """JSON mode needs the word in the messages; with Responses in the input, where `instructions` do not stand."""
-    words = str(asked.body["input"]) if asked.wire == "responses" else asked.system + asked.user
-    if asked.mode != "json_object" or "json" in words.lower():
-        return None
-    return Refusal(
-        400, "'messages' must contain the word 'json' in some form, to use 'response_format' of 'json_object'."
-    )
 
 
 def reasoning_models(asked: Asked) -> Refusal | None:
@@ -66,27 +49,36 @@ def reasoning_models(asked: Asked) -> Refusal | None:
     return None
 
 
-def moved_format(asked: Asked) -> Refusal | None:
-    """Responses has the form of the answer under `text`."""
-    form = asked.at("text.format") or {}
-    if "json_schema" in form:
-        return Refusal(400, "Missing required parameter: 'text.format.name'.", "missing_required_parameter")
-    return None
+def words_of(asked: Asked) -> str:
+    """Where JSON mode needs its word: the messages; with Responses the input, where `instructions` do not stand."""
+    return (str(asked.body["input"]) if asked.wire == "responses" else asked.system + asked.user).lower()
 
 
-OPENAI_RULES = (stream_options_alone, plain_schema, json_in_words, reasoning_models)
-OPENAI = LookAlike(
-    name="openai",
-    fields=CHAT_FIELDS,
-    reasoning="",
-    rules=OPENAI_RULES,
-    batches=True,
+OPENAI_RULES = (
+    when(
+        lambda asked: asked.body.get("stream_options") is not None and not asked.body.get("stream"),
+        "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+    ),
+    plain_schema,
+    when(
+        lambda asked: asked.mode == "json_object" and "json" not in words_of(asked),
+        "'messages' must contain the word 'json' in some form, to use 'response_format' of 'json_object'.",
+    ),
+    reasoning_models,
 )
+OPENAI = LookAlike(name="openai", fields=CHAT_FIELDS, reasoning="", rules=OPENAI_RULES, batches=True)
 RESPONSES = LookAlike(
     name="openai-responses",
     wire="responses",
     fields=RESPONSES_FIELDS,
-    rules=(*OPENAI_RULES, moved_format),
+    rules=(
+        *OPENAI_RULES,
+        when(
+            lambda asked: "json_schema" in (asked.at("text.format") or {}),
+            "Missing required parameter: 'text.format.name'.",
+            "missing_required_parameter",
+        ),
+    ),
 )
 
 
@@ -112,11 +104,7 @@ def api_version(asked: Asked) -> Refusal | None:
     return None
 
 
-AZURE_SINCE = {
-    "max_completion_tokens": "2024-09-01",
-    "reasoning_effort": "2024-12-01",
-    "service_tier": "2024-12-01",
-}
+AZURE_SINCE = {"max_completion_tokens": "2024-09-01", "reasoning_effort": "2024-12-01", "service_tier": "2024-12-01"}
 """First version of Azure's API that knows a field."""
 
 

@@ -1,11 +1,12 @@
-"""Answers of look-alikes in the four wire formats: text or a tool call, thoughts, usage, log-probabilities."""
+"""Answers in the four wire formats: text or a tool call, thoughts, usage, log-probabilities."""
 
 import json
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tests.modelserver.behaviours import Behaviour
-from tests.modelserver.formats import REFUSED, Call, Word, text, words
+from tests.modelserver.formats import REFUSED, Call, Word, scored, text, words
 
 if TYPE_CHECKING:
     from tests.modelserver.presets.asking import Asked
@@ -36,14 +37,25 @@ class Said:
     words: list[Word]
 
 
-def answer(alike: "LookAlike", call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
-    """The body of an answer, as the look-alike writes it."""
-    asked: Asked = call.asked
-    said = _said(alike, call, asked, behaviour)
-    model = "another-model" if behaviour.fault == "other-model" else asked.model
+OWN: dict[str, Any] = {
+    form: SimpleNamespace(wire=wire, usage=None, reasoning="reasoning_content", finish=lambda body, asked, counts: body)
+    for form, wire in {"openai": "chat", "anthropic": "messages", "google": "generate"}.items()
+}
+"""The server's own formats: they refuse next to nothing, and limit nothing."""
+PLAIN: Any = SimpleNamespace(tool="", at=lambda path: None)
+
+
+def answer(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
+    """The body of an answer, as the look-alike writes it, or in one of the server's own formats."""
+    if call.levels:
+        return scored(call, behaviour)
+    alike, asked = (call.alike, call.asked) if call.alike else (OWN[call.format], PLAIN)
+    said = _said(alike, call, asked, behaviour) if call.alike else _own(call, behaviour)
+    model = "another-model" if behaviour.fault == "other-model" else call.model
     write = {"chat": _chat, "responses": _responses, "messages": _messages, "generate": _generate}[alike.wire]
     body = write(alike, asked, said, model, number)
-    body["usageMetadata" if alike.wire == "generate" else "usage"] = (alike.usage or USAGES[alike.wire])(said.counts)
+    used = behaviour.usage or (alike.usage or USAGES[alike.wire])(said.counts)
+    body["usageMetadata" if alike.wire == "generate" else "usage"] = used
     body = alike.finish(body, asked, said.counts)
     if behaviour.fault == "no-usage":
         body.pop("usage", None)
@@ -51,10 +63,24 @@ def answer(alike: "LookAlike", call: Call, behaviour: Behaviour, number: int) ->
     return body
 
 
+FINISHES = {"truncated": "length", "refused": "refused", "filtered": "filtered"}
+
+
+def _own(call: Call, behaviour: Behaviour) -> Said:
+    """The scripted text, as long as it is; only OpenAI's own format shows a thought, and Anthropic's counts none."""
+    whole = text(call, behaviour)
+    tokens_in = (len(call.system) + len(call.user)) // CHARACTERS
+    tokens_in = min(tokens_in, behaviour.reads or tokens_in)
+    reasoning = 0 if call.format == "anthropic" else behaviour.reasoning
+    counts = Counts(tokens_in, behaviour.cached, 0, len(whole) // CHARACTERS + 1, reasoning)
+    thought = behaviour.thought if call.format == "openai" else ""
+    return Said(whole, thought, FINISHES.get(behaviour.fault, "stop"), counts, words(call, whole, behaviour))
+
+
 def _said(alike: "LookAlike", call: Call, asked: "Asked", behaviour: Behaviour) -> Said:
     """The scripted text within the limits: a model thinks first, and what is left of its tokens goes to the answer."""
     whole = text(call, behaviour)
-    finish = {"truncated": "length", "refused": "refused", "filtered": "filtered"}.get(behaviour.fault, "stop")
+    finish = FINISHES.get(behaviour.fault, "stop")
     if finish == "stop" and behaviour.around:
         whole = whole.join(behaviour.around)
     thinking = behaviour.reasoning if alike.thinks(asked) else 0
