@@ -22,12 +22,10 @@ def decide_all(query: Query, bob: Membership) -> None:
 
 
 def ice_document(number: int) -> Document:
-    """The document of this number."""
     return Document.objects.get(external_id=f"Ice_sheet_{number}")
 
 
 def newest(query: Query) -> int:
-    """Number of the newest revision."""
     return AspectRevision.objects.filter(query=query).latest("number").number
 
 

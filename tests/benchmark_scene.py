@@ -98,12 +98,10 @@ def passage(collection: Collection, part: str, n: int, place: int) -> Document:
 
 
 def runs_of(collection: Collection) -> list[Run]:
-    """The six systems' runs."""
     return [make_run(collection, name, ranked) for name, ranked in rankings().items()]
 
 
 def trec(ranked: Mapping[str, list[str]]) -> str:
-    """A run's file."""
     lines = [
         f"{query} Q0 {document} {rank} {100 - rank} system\n"
         for query, documents in ranked.items()

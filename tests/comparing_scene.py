@@ -27,12 +27,10 @@ def make_relevant(
 
 
 def draw(collection: Collection, **options: object) -> ComparisonSet:
-    """A drawn set of the relevant documents."""
     return services.draw_comparisons(SHELL, collection, ComparisonOptions.read(options))
 
 
 def answer(member: Membership, comparison: Comparison, side: ComparisonAnswer | str, **values: object) -> None:
-    """Answer an assigned comparison."""
     address = {"set": comparison.set.number, "comparison": comparison.seq}
     services.answer(member, ComparisonAnswerOptions.read({**address, "answer": side, **values}))
 

@@ -69,7 +69,6 @@ def begin(collection: Collection, *, budget: float | None = None, **options: Any
 
 
 def plan_of(collection: Collection, **options: Any) -> Plan:
-    """The plan of a campaign that has begun."""
     plan = load_plan(begin(collection, **options).pk)
     assert plan is not None
     return plan
@@ -93,7 +92,6 @@ def held() -> tuple[float, int]:
 
 
 def sums_up(status: dict[str, Any]) -> bool:
-    """The contract's two sums."""
     ended = status["labelled"] + status["escalated"] + status["failed"]
     return bool(
         status["pairs"] == status["pending"] + status["running"] + ended
@@ -112,7 +110,6 @@ def most_at_once(requests: Sequence[dict[str, Any]]) -> int:
 
 
 def pairs_of(collection: Collection) -> list[Pair]:
-    """In the order of their import."""
     return list(Pair.objects.filter(collection=collection).order_by("pk"))
 
 

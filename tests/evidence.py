@@ -77,7 +77,6 @@ def make_turn(campaign: Campaign, pair: Pair, judge: JudgeVersion, side: str, ro
 
 
 def make_assessor(collection: Collection, name: str, kind: str = "person") -> Assessor:
-    """An assessor without an account."""
     return Assessor.objects.get_or_create(collection=collection, kind=kind, name=name)[0]
 
 
@@ -88,7 +87,6 @@ def make_judgment(pair: Pair, assessor: Assessor, grade: int | None, **values: o
 
 
 def make_label(pair: Pair, grade: int, origin: str = "people") -> Label:
-    """A resolved label."""
     return Label.objects.create(pair=pair, grade=grade, origin=origin)
 
 

@@ -24,7 +24,6 @@ def make_collection(name: str | None = None, **values: object) -> Collection:
 def make_document(
     collection: Collection, text: str = "A mapping object maps hashable values.", **values: object
 ) -> Document:
-    """A current document."""
     external_id = values.pop("external_id", None) or f"d{next(_numbers)}"
     digest = sha256(f"{external_id}{values.get('title', '')}{text}".encode()).hexdigest()
     return Document.objects.create(
@@ -43,14 +42,12 @@ def make_query(collection: Collection, text: str = "What does a mapping map?", *
 
 
 def make_pair(collection: Collection, query: Query | None = None, document: Document | None = None) -> Pair:
-    """A pair, with a new query and document unless given."""
     return Pair.objects.create(
         collection=collection, query=query or make_query(collection), document=document or make_document(collection)
     )
 
 
 def make_item(pair: Pair, reason: str = "disagreement", **values: object) -> Item:
-    """An open item at the end of the queue."""
     values.setdefault("place", next(_numbers))
     return Item.objects.create(collection=pair.collection, pair=pair, reason=reason, **values)
 

@@ -126,7 +126,6 @@ class Rig:
         assert self.site.stdout.readline(), (self.folder / "serve.log").read_text()
 
     def manage(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """manage.py to its end."""
         done = self.instance.manage(*args)
         assert not check or done.returncode == 0, done.stderr
         return done
@@ -169,7 +168,6 @@ class Rig:
         return found
 
     def ended(self, name: str) -> bool:
-        """The campaign runs no more."""
         found = self.counts(name)
         return found is not None and found["state"] != "running"
 
@@ -202,7 +200,6 @@ class Rig:
         return int(announced["pid"] if name == "keeper" else announced["pids"][name])
 
     def close(self) -> None:
-        """End everything."""
         if self.site is not None:
             self.site.terminate()
             self.site.wait(PATIENCE)
@@ -256,7 +253,7 @@ def kill(*pids: int) -> tuple[float, float]:
     killed = time.time()
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(_stat(pid)[0] not in "ZX" for pid in pids), "the end of the killed processes")
+    until(lambda: all(_stat(pid)[0] in "ZX" for pid in pids), "the end of the killed processes")
     return killed, time.time()
 
 

@@ -36,7 +36,6 @@ def fill(var: Path) -> Path:
 
 
 def free(var: Path) -> int:
-    """Bytes that can still be written."""
     found = os.statvfs(var)
     return found.f_bavail * found.f_frsize
 
@@ -55,7 +54,6 @@ def full_for_a_while(site: Rig) -> tuple[float, float, int]:
 
 
 def main(folder: Path) -> None:
-    """Set up, fill, give room, count."""
     var = folder / "var"
     var.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m", "tmpfs", str(var)], check=True)

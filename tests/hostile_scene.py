@@ -19,7 +19,6 @@ FIRST, LAST = "Dictionaries keep insertion order.", "Keys that are added later c
 
 
 def wrapped(text: str) -> str:
-    """The document that carries the text."""
     return f"{FIRST} {text} {LAST}"
 
 

@@ -51,7 +51,6 @@ class HubServer:
 
 @contextmanager
 def serve_hub() -> Iterator[HubServer]:
-    """Serve until the block ends."""
     hub = HubServer()
 
     class Handler(HubHandler):

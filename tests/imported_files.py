@@ -26,7 +26,6 @@ def import_files(name: str, *arguments: object) -> tuple[dict[str, Any], str]:
 
 
 def work_off() -> None:
-    """Do all jobs of imports that wait."""
     # A test's rows are not committed, so the thread that renews a lease would find none and take it for lost.
     with mock.patch.object(leases, "PROGRESS_S", 600):
         while (job := leases.claim(FileImport)) is not None:
@@ -53,7 +52,6 @@ def correct(client: Client, row: FileImport, said: dict[str, str]) -> None:
 
 
 def start(client: Client, row: FileImport) -> FileImport:
-    """Start a checked import and have it done."""
     client.post(f"/c/{row.collection.name}/import/{row.number}/start/")
     work_off()
     row.refresh_from_db()

@@ -63,7 +63,6 @@ class Instance:
         return child
 
     def manage(self, *args: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-        """manage.py to its end."""
         command = [sys.executable, "manage.py", *args]
         return subprocess.run(
             command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
@@ -83,7 +82,6 @@ class Instance:
         return out.strip()
 
     def announced(self) -> dict[str, Any]:
-        """services.json."""
         return dict(json.loads((self.var / "services.json").read_text()))
 
     def processes(self) -> dict[int, str]:
@@ -99,7 +97,6 @@ class Instance:
         return found
 
     def nothing_left(self) -> bool:
-        """No process of this VAR runs."""
         return not self.processes()
 
     def end(self) -> None:

@@ -31,7 +31,6 @@ EVIL = "<script>window.hacked = true</script>"
 
 
 def debating_campaign(collection: Collection) -> Campaign:
-    """A finished campaign of two debaters."""
     judges = [make_judge("debater-a"), make_judge("debater-b")]
     return make_campaign(collection, judges, policy="debate")
 

@@ -20,8 +20,6 @@ KNOWN = 3
 
 @dataclass(frozen=True)
 class Large:
-    """What was made."""
-
     collection: Collection
     before: Qrels
     after: Qrels

@@ -68,7 +68,6 @@ class Web:
         return [(address, ("127.0.0.1", self.port)) for address in self.names[host]]
 
     def page(self, path: str, body: str | bytes, **headers: str) -> None:
-        """An ordinary answer."""
         sent = body.encode() if isinstance(body, str) else body
         kept = {"Content-Type": "text/html; charset=utf-8", **{k.replace("_", "-"): v for k, v in headers.items()}}
 

@@ -101,7 +101,6 @@ def put_static_files(var: Path, environment: dict[str, str]) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
     import socket
 
     with socket.socket() as listener:

@@ -27,7 +27,6 @@ TRAINING = Path(__file__).parent / "training"
 
 
 def is_first() -> bool:
-    """Whether this is the first process of xdist, or the only one."""
     return os.environ.get("PYTEST_XDIST_WORKER", FIRST) == FIRST
 
 
@@ -94,7 +93,6 @@ class ByGroup(LoadScopeScheduling):
 
     @cached_property
     def groups(self) -> dict[str, str]:
-        """The group of each test; "" for none."""
         return dict(json.loads((Path(os.environ["QUORUM_VAR"]) / FILE).read_text()))
 
     @cached_property

@@ -9,7 +9,6 @@ from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 
 
 def signed_in(member: Membership, **headers: str) -> Client:
-    """Return the browser of somebody who is signed in."""
     client = Client(headers=headers)
     client.force_login(member.user)
     return client

@@ -14,7 +14,6 @@ def holds(source: str, word: str) -> bool:
 
 
 def page_text(client, path):
-    """The page at a path in one line."""
     response = client.get(path)
     assert response.status_code == 200, response.content.decode()[:500]
     return flat(response.content.decode())

@@ -19,7 +19,6 @@ def tavily(*pages: dict[str, Any]) -> str:
 
 
 def exa(*pages: dict[str, Any]) -> str:
-    """Exa's answer."""
     found = [{"id": page["url"], "publishedDate": "2024-05-01T00:00:00.000Z", **page} for page in pages]
     return json.dumps({"requestId": "r", "results": found})
 
@@ -42,7 +41,6 @@ class SearchService:
         self.answers[query] = [(200, one, {}) if isinstance(one, str) else one for one in answers]
 
     def queries(self) -> list[str]:
-        """What was searched for, in order."""
         return [body["query"] for _path, _headers, body in self.asked]
 
     def behaviour(self, query: str) -> Behaviour:
@@ -59,7 +57,6 @@ class SearchService:
 
 @contextlib.contextmanager
 def search_service() -> Iterator[SearchService]:
-    """A running service."""
     service = SearchService()
     with serve(service.answer) as service.port:
         yield service

@@ -9,5 +9,4 @@ from corpus.importing.toml_files import read_options
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Return the values that a file sets."""
     return read_options(SettingsOptions, read_text(path), str(path)).values()

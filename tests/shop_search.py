@@ -46,7 +46,6 @@ class ShopSearch(Http):
 
     @property
     def address(self) -> str:
-        """The base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

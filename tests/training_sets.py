@@ -58,7 +58,6 @@ def write_export(folder: Path, form: str, train: Sequence[Any], dev: Sequence[An
 
 
 def ask(folder: Path, recipe: str, data: Path, base: str, **options: object) -> JobFolder:
-    """A job of a recipe on a set."""
     job = JobFolder(folder / "job")
     values = {"kind": "train", "recipe": recipe, "data": str(data), "base": base, "out": str(folder / "out")}
     job.write_request({**values, "device": "cpu", "options": {"preset": "tiny", **options}})

@@ -91,7 +91,6 @@ class Batches:
         return status, json.dumps(error(form, status, f"scripted refusal to {asked}")).encode()
 
     def created(self, path: str, parts: list[str], headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
-        """A request that creates a batch."""
         self.posts += 1
         self.keys.append(headers.get("idempotency-key", ""))
         google, anthropic = path.endswith(":batchGenerateContent"), path.endswith("/messages/batches")
@@ -268,7 +267,6 @@ class Batches:
         return {"name": f"batches/{batch.id}", "metadata": metadata, "done": ended}
 
     def listed(self, path: str) -> dict[str, Any]:
-        """The batches of an account, the newest first."""
         newest = list(reversed(self.batches.values()))
         if "v1beta" in path:
             return {"operations": [self.shown(one) for one in newest if one.form == "google"]}

@@ -111,7 +111,6 @@ class Script:
         return script
 
     def behaviour(self, model: str, user: str, key: str) -> Behaviour:
-        """What this call meets."""
         for entry in self.models.get(model) or self.models.get("*", []):
             if entry.applies(user, key):
                 return entry

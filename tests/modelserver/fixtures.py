@@ -29,7 +29,6 @@ class LocalModels:
         self.offset = 0
 
     def base_url(self, provider: str) -> str:
-        """The base URL for a provider's name."""
         return {"anthropic": self.anthropic, "google": self.google}.get(provider, self.openai)
 
     def alike(self, preset: str, model: str = "yes", **values: Any) -> Judge:

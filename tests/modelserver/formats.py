@@ -208,13 +208,11 @@ def vector(text: str) -> list[float]:
 
 
 def overlap(asked: str, document: str) -> float:
-    """Share of the query's words that the document has."""
     wanted = set(asked.lower().split())
     return len(wanted & set(document.lower().split())) / len(wanted)
 
 
 def error(form: str, status: int, message: str) -> dict[str, Any]:
-    """The body of an error in a wire format."""
     if form == "anthropic":
         kind = {
             413: "request_too_large",

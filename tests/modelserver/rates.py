@@ -17,7 +17,6 @@ class Bucket:
         self.rate, self.burst, self.level, self.at = rate, burst, burst, time.monotonic()
 
     def take(self) -> bool:
-        """Whether a request is let through."""
         now = time.monotonic()
         self.level, self.at = min(self.burst, self.level + (now - self.at) * self.rate), now
         if self.level < 1:
@@ -46,7 +45,6 @@ class Window:
         self.taken: deque[float] = deque()
 
     def take(self) -> bool:
-        """Whether a request is let through."""
         now = time.monotonic()
         while self.taken and self.taken[0] <= now - self.seconds:
             self.taken.popleft()

@@ -65,8 +65,6 @@ class ModelServer:
 
 
 class Connection(asyncio.Protocol):
-    """One connection: a request at a time."""
-
     transport: asyncio.Transport
 
     def __init__(self, server: ModelServer) -> None:
@@ -76,7 +74,6 @@ class Connection(asyncio.Protocol):
         self.hanging: list[Any] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count it."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self.server.connections += 1
@@ -91,7 +88,6 @@ class Connection(asyncio.Protocol):
             self.end(call, entry, behaviour, body, None)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and answer when it is whole."""
         self.buffer += data
         self.take()
 
@@ -145,7 +141,6 @@ class Connection(asyncio.Protocol):
             self.respond(call, entry, behaviour, body)
 
     def respond(self, call: Call, entry: dict[str, Any], behaviour: Behaviour, body: bytes) -> None:
-        """The answer, or the fault."""
         fault = behaviour.fault
         if fault == "hang":
             self.hanging.append((call, entry, behaviour, body))
@@ -164,7 +159,6 @@ class Connection(asyncio.Protocol):
             self.send(status, answered, headers)
 
     def outcome(self, call: Call, entry: dict[str, Any], behaviour: Behaviour) -> tuple[int, bytes, dict[str, str]]:
-        """Status, body and headers."""
         fault = behaviour.fault
         headers = {"Retry-After": behaviour.retry_after} if behaviour.retry_after else {}
         headers |= behaviour.headers

@@ -13,7 +13,6 @@ queryType typoTolerance ignorePlurals removeStopWords distinct ruleContexts enab
 
 
 def error(status: int, message: str) -> Refusal:
-    """As the engine writes an error."""
     return Refusal(status, {"message": message, "status": status})
 
 

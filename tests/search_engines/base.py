@@ -88,12 +88,10 @@ class LookAlike:
 
     @contextmanager
     def running(self) -> Iterator[Self]:
-        """The engine, answering at `port`."""
         with serve(self.answer) as self.port:
             yield self
 
     async def answer(self, request: Request) -> Answer:
-        """Return the answer to a request."""
         try:
             return Answer(200, json.dumps(self.search(request)))
         except Refusal as refusal:

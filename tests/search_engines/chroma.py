@@ -15,7 +15,6 @@ _INCLUDED = ("distances", "documents", "embeddings", "metadatas", "uris")
 
 
 def error(status: int, kind: str, message: str) -> Refusal:
-    """As the engine writes an error."""
     return Refusal(status, {"error": kind, "message": message})
 
 

@@ -15,7 +15,6 @@ zero_terms_query _name"""
 
 
 def error(status: int, kind: str, reason: str, **more: Any) -> Refusal:
-    """As the engine writes an error."""
     cause = {"type": kind, "reason": reason, **more}
     return Refusal(status, {"error": {"root_cause": [cause], **cause}, "status": status})
 

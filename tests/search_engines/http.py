@@ -44,7 +44,6 @@ class Http(LookAlike):
         return {"results": self.hits(*read_search(request))}
 
     def hits(self, query: str, count: int) -> list[dict[str, Any]]:
-        """Return the hits for a query."""
         return [
             {"id": f"b{book.number}", "name": book.title, "description": book.text, "score": score}
             for book, score in rank(query, count)

@@ -12,7 +12,6 @@ showRankingScoreDetails rankingScoreThreshold attributesToSearchOn hybrid vector
 
 
 def error(status: int, code: str, message: str, kind: str = "invalid_request") -> Refusal:
-    """As the engine writes an error."""
     link = f"https://docs.meilisearch.com/errors#{code}"
     return Refusal(status, {"message": message, "code": code, "type": kind, "link": link})
 

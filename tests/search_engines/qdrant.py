@@ -8,7 +8,6 @@ from tests.search_engines.server import Request
 
 
 def error(status: int, message: str) -> Refusal:
-    """As the engine writes an error."""
     return Refusal(status, {"status": {"error": message}, "time": 0.001})
 
 

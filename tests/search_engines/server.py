@@ -52,7 +52,6 @@ async def serve_connection(answering: Answering, reader: asyncio.StreamReader, w
 
 @contextlib.contextmanager
 def serve(answering: Answering) -> Iterator[int]:
-    """The port of a running server."""
     loop, ports = asyncio.new_event_loop(), []
     ready = threading.Event()
     stop: asyncio.Future[None] = loop.create_future()

@@ -10,7 +10,6 @@ FIELDS = {"_text_", "id", "text", "title"}
 
 
 def error(status: int, message: str) -> Refusal:
-    """As the engine writes an error."""
     return Refusal(
         status, {"responseHeader": {"status": status, "QTime": 1}, "error": {"msg": message, "code": status}}
     )

@@ -8,7 +8,6 @@ from tests.search_engines.server import Request
 
 
 def error(status: int, code: int, summary: str, message: str) -> Refusal:
-    """As the engine writes an error."""
     errors = [{"code": code, "summary": summary, "message": message}]
     root = {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": 0}, "errors": errors}
     return Refusal(status, {"root": root})

@@ -35,7 +35,6 @@ class Asked:
     def of(
         cls, wire: str, path: str, query: str, headers: dict[str, str], raw: bytes, parts: dict[str, str]
     ) -> "Asked":
-        """Read a request."""
         asked = cls(wire, path, dict(parse_qsl(query, keep_blank_values=True)), headers, raw, json.loads(raw), parts)
         asked.model = parts.get("model") or asked.body.get("model", "")
         if raw != b"{}":

@@ -52,7 +52,6 @@ def when(condition: Callable[[Asked], Any], words: str, code: str = "", param: s
 
 
 def openai_error(refusal: Refusal) -> dict[str, Any]:
-    """As OpenAI writes an error."""
     kind = refusal.kind or {401: "authentication_error", 429: "rate_limit_error"}.get(
         refusal.status, "invalid_request_error" if refusal.status < 500 else "server_error"
     )
@@ -67,12 +66,10 @@ def openai_error(refusal: Refusal) -> dict[str, Any]:
 
 
 def missing_key(asked: Asked) -> Refusal:
-    """As OpenAI says it."""
     return Refusal(401, "You didn't provide an API key.", "invalid_api_key")
 
 
 def unknown_field(name: str) -> Refusal:
-    """As OpenAI says it."""
     return Refusal(400, f"Unrecognized request argument supplied: {name}", "unknown_parameter", param=name)
 
 
@@ -83,13 +80,11 @@ def no_mode(mode: str) -> Refusal:
 
 
 def too_long(tokens: int, most: int) -> Refusal:
-    """As OpenAI says it."""
     message = f"This model's maximum context length is {most} tokens. However, your messages resulted in {tokens}."
     return Refusal(400, message, "context_length_exceeded", param="messages")
 
 
 def no_model(asked: Asked) -> Refusal:
-    """As OpenAI says it."""
     return Refusal(404, f"The model `{asked.model}` does not exist or you do not have access to it.", "model_not_found")
 
 
@@ -159,7 +154,6 @@ class LookAlike:
         return call
 
     def given_key(self, headers: dict[str, str]) -> str:
-        """The key in the request's headers."""
         return headers.get(self.key, "").removeprefix("Bearer ").strip() if self.key else ""
 
     def refusal(self, asked: Asked) -> Refusal | None:
@@ -197,7 +191,6 @@ class LookAlike:
         return self.error(Refusal(status, message, code, kind))
 
     def get(self, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
-        """The answer to a GET request."""
         asked = Asked.of(self.wire, path, "", headers, b"{}", {})
         if self.key and not self.given_key(headers):
             refusal = self.missing_key(asked)

@@ -46,7 +46,6 @@ KINDS = {
 
 
 def anthropic_error(refusal: Refusal) -> dict[str, Any]:
-    """As Anthropic writes an error."""
     kind = refusal.kind or KINDS.get(refusal.status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": refusal.message}}
 
@@ -106,7 +105,6 @@ def may_think(asked: Asked) -> bool:
 
 
 def thinking_budget(asked: Asked) -> int | None:
-    """Of a request that gives one."""
     budget = asked.at("thinking.budget_tokens")
     return budget if isinstance(budget, int) else None
 

@@ -32,13 +32,11 @@ STATES = {
 
 
 def google_error(refusal: Refusal) -> dict[str, Any]:
-    """As Google writes an error."""
     state = STATES.get(refusal.status, "INTERNAL")
     return {"error": {"code": refusal.status, "message": refusal.message, "status": state}}
 
 
 def no_gemini(asked: Asked) -> Refusal:
-    """As Google says it."""
     return Refusal(404, f"models/{asked.model} is not found for API version v1beta.")
 
 

@@ -22,7 +22,6 @@ MODEL = "served-model"
 
 
 def short_usage(counts: Counts) -> dict[str, Any]:
-    """Tokens in and out, and nothing of their kinds."""
     said = counts.output + counts.reasoning
     return {"prompt_tokens": counts.input, "completion_tokens": said, "total_tokens": counts.input + said}
 
@@ -48,12 +47,10 @@ def template_thinks(asked: Asked) -> bool:
 
 
 def effort_thinks(asked: Asked) -> bool:
-    """Unless the effort is none."""
     return asked.body.get("reasoning_effort") != "none"
 
 
 def known_effort(*efforts: str) -> Callable[[Asked], Refusal | None]:
-    """Another effort is refused."""
 
     def rule(asked: Asked) -> Refusal | None:
         effort = asked.body.get("reasoning_effort")
@@ -65,7 +62,6 @@ def known_effort(*efforts: str) -> Callable[[Asked], Refusal | None]:
 
 
 def models(owner: str, name: str = MODEL, **more: object) -> dict[str, Any]:
-    """What a server tells of its models."""
     return {"object": "list", "data": [{"id": name, "object": "model", "owned_by": owner, **more}]}
 
 
@@ -73,7 +69,6 @@ def models(owner: str, name: str = MODEL, **more: object) -> dict[str, Any]:
 
 
 def vllm_error(refusal: Refusal) -> dict[str, Any]:
-    """As vLLM has written errors since 0.10."""
     if refusal.status == 401:
         return {"error": "Unauthorized"}
     kind = refusal.kind or {404: "NotFoundError"}.get(refusal.status, "BadRequestError")
@@ -114,7 +109,6 @@ VLLM = LookAlike(
 
 
 def sglang_error(refusal: Refusal) -> dict[str, Any]:
-    """As SGLang writes errors."""
     if refusal.status == 401:
         return {"error": "Unauthorized"}
     kind = refusal.kind or "BadRequestError"

@@ -262,7 +262,6 @@ def chat_usage(counts: Counts) -> dict[str, Any]:
 
 
 def responses_usage(counts: Counts) -> dict[str, Any]:
-    """OpenAI's for Responses."""
     return {
         "input_tokens": counts.input,
         "input_tokens_details": {"cached_tokens": counts.cached, "cache_write_tokens": counts.written},
