@@ -8,7 +8,7 @@ look-alike.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.modelserver.behaviours import Behaviour
@@ -42,6 +42,10 @@ class Refusal:
     kind: str = ""
     param: str = ""
 
+    def of(self, **values: object) -> "Refusal":
+        """With these values in its message."""
+        return replace(self, message=self.message.format(**values), param=self.param.format(**values))
+
 
 Rule = Callable[[Asked], Refusal | None]
 
@@ -63,29 +67,6 @@ def openai_error(refusal: Refusal) -> dict[str, Any]:
             "code": refusal.code or None,
         }
     }
-
-
-def missing_key(asked: Asked) -> Refusal:
-    return Refusal(401, "You didn't provide an API key.", "invalid_api_key")
-
-
-def unknown_field(name: str) -> Refusal:
-    return Refusal(400, f"Unrecognized request argument supplied: {name}", "unknown_parameter", param=name)
-
-
-def no_mode(mode: str) -> Refusal:
-    """As OpenAI says it of a model without structured outputs."""
-    message = f"Invalid parameter: 'response_format' of type '{mode}' is not supported with this model."
-    return Refusal(400, message, param="response_format")
-
-
-def too_long(tokens: int, most: int) -> Refusal:
-    message = f"This model's maximum context length is {most} tokens. However, your messages resulted in {tokens}."
-    return Refusal(400, message, "context_length_exceeded", param="messages")
-
-
-def no_model(asked: Asked) -> Refusal:
-    return Refusal(404, f"The model `{asked.model}` does not exist or you do not have access to it.", "model_not_found")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,12 +105,25 @@ class LookAlike:
     """Last change of an answer's body."""
     rules: tuple[Rule, ...] = ()  # Whatever else is refused, in this order.
     error: Callable[[Refusal], dict[str, Any]] = openai_error
-    missing_key: Callable[[Asked], Refusal] = missing_key
-    unknown_field: Callable[[str], Refusal] = unknown_field
-    no_mode: Callable[[str], Refusal] = no_mode
-    too_long: Callable[[int, int], Refusal | None] = too_long
+    missing_key: Refusal = Refusal(401, "You didn't provide an API key.", "invalid_api_key")
+    unknown_field: Refusal = Refusal(
+        400, "Unrecognized request argument supplied: {name}", "unknown_parameter", param="{name}"
+    )
+    no_mode: Refusal = Refusal(
+        400,
+        "Invalid parameter: 'response_format' of type '{mode}' is not supported with this model.",
+        param="response_format",
+    )
+    too_long: Refusal | None = Refusal(
+        400,
+        "This model's maximum context length is {most} tokens. However, your messages resulted in {tokens}.",
+        "context_length_exceeded",
+        param="messages",
+    )
     """How it refuses what does not fit into the context; None: it cuts instead, and says nothing."""
-    no_model: Callable[[Asked], Refusal | None] = no_model
+    no_model: Refusal | None = Refusal(
+        404, "The model `{model}` does not exist or you do not have access to it.", "model_not_found"
+    )
     """How it refuses a model that it has not: one whose name begins with "no-such"; None: it does not look."""
     told: Mapping[str, Any] = field(default_factory=dict)
     """What GET requests are answered with, by path behind the preset's name, e.g. "/v1/models"."""
@@ -159,15 +153,15 @@ class LookAlike:
     def refusal(self, asked: Asked) -> Refusal | None:
         """Why the provider refuses the request, however its model would answer; None where it does not."""
         if self.key and not self.given_key(asked.headers):
-            return self.missing_key(asked)
-        if asked.model.startswith("no-such") and (refusal := self.no_model(asked)):
-            return refusal
+            return self.missing_key
+        if asked.model.startswith("no-such") and self.no_model:
+            return self.no_model.of(model=asked.model)
         if self.unknown == "refuse" and (unknown := _unknown(asked.body, self.fields)):
-            return self.unknown_field(unknown)
+            return self.unknown_field.of(name=unknown)
         if asked.mode not in self.modes:
-            return self.no_mode(asked.mode)
+            return self.no_mode.of(mode=asked.mode)
         if asked.logprobs and not self.alternatives:
-            return self.unknown_field("logprobs")
+            return self.unknown_field.of(name="logprobs")
         if asked.alternatives and not asked.logprobs:
             return Refusal(400, "top_logprobs needs logprobs to be true", param="top_logprobs")
         if not 0 <= asked.alternatives <= self.alternatives:
@@ -179,7 +173,8 @@ class LookAlike:
         asked: Asked = call.asked
         most = behaviour.context or self.context or 128_000
         tokens = (len(asked.system) + len(asked.user)) // 4
-        return self.too_long(tokens, most) if tokens + self.output_limit(asked) > most else None
+        fits = tokens + self.output_limit(asked) <= most
+        return None if fits or self.too_long is None else self.too_long.of(tokens=tokens, most=most)
 
     def output_limit(self, asked: Asked) -> int:
         """Tokens that the answer may have; 0: the request does not say."""
@@ -191,10 +186,8 @@ class LookAlike:
         return self.error(Refusal(status, message, code, kind))
 
     def get(self, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
-        asked = Asked.of(self.wire, path, "", headers, b"{}", {})
         if self.key and not self.given_key(headers):
-            refusal = self.missing_key(asked)
-            return refusal.status, json.dumps(self.error(refusal)).encode()
+            return self.missing_key.status, json.dumps(self.error(self.missing_key)).encode()
         if path.partition("?")[0] not in self.told:
             return 404, json.dumps(self.refused(404, "no such address")).encode()
         return 200, json.dumps(self.told[path.partition("?")[0]]).encode()

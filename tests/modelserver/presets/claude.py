@@ -131,8 +131,8 @@ CLAUDE: dict[str, Any] = {
     "thinks": may_think,
     "budget": thinking_budget,
     "context": 200_000,
-    "unknown_field": lambda name: Refusal(400, f"{name}: Extra inputs are not permitted"),
-    "too_long": lambda tokens, most: Refusal(400, f"prompt is too long: {tokens} tokens > {most} maximum"),
+    "unknown_field": Refusal(400, "{name}: Extra inputs are not permitted"),
+    "too_long": Refusal(400, "prompt is too long: {tokens} tokens > {most} maximum"),
     "error": anthropic_error,
     "finish": shown_thoughts,
 }
@@ -145,8 +145,8 @@ ANTHROPIC = LookAlike(
         when(lambda asked: not asked.headers.get("anthropic-version"), "anthropic-version: header is required"),
         messages_rules,
     ),
-    missing_key=lambda asked: Refusal(401, "x-api-key header is required"),
-    no_model=lambda asked: Refusal(404, f"model: {asked.model}"),
+    missing_key=Refusal(401, "x-api-key header is required"),
+    no_model=Refusal(404, "model: {model}"),
     batches=True,
 )
 
@@ -215,8 +215,8 @@ BEDROCK_CLAUDE = Bedrock(
     path=r"/model/(?P<model>[^/]+)/invoke",
     fields=PLATFORM_FIELDS,
     rules=(bedrock_version, messages_rules),
-    missing_key=lambda asked: Refusal(403, "Missing Authentication Token"),
-    no_model=lambda asked: Refusal(400, "The provided model identifier is invalid."),
+    missing_key=Refusal(403, "Missing Authentication Token"),
+    no_model=Refusal(400, "The provided model identifier is invalid."),
     judge={"region": REGION, "api_key_env": ""},
     environment={"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY},
 )

@@ -36,8 +36,7 @@ def google_error(refusal: Refusal) -> dict[str, Any]:
     return {"error": {"code": refusal.status, "message": refusal.message, "status": state}}
 
 
-def no_gemini(asked: Asked) -> Refusal:
-    return Refusal(404, f"models/{asked.model} is not found for API version v1beta.")
+NO_GEMINI = Refusal(404, "models/{model} is not found for API version v1beta.")
 
 
 def generate_rules(asked: Asked) -> Refusal | None:
@@ -69,13 +68,9 @@ GEMINI: dict[str, Any] = {
     "thinks": lambda asked: bool(asked.at("generationConfig.thinkingConfig.thinkingBudget") != 0),
     "budget": gemini_budget,
     "context": 1_048_576,
-    "unknown_field": lambda name: Refusal(
-        400, f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
-    ),
-    "too_long": lambda tokens, most: Refusal(
-        400, f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({most})."
-    ),
-    "no_model": no_gemini,
+    "unknown_field": Refusal(400, 'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'),
+    "too_long": Refusal(400, "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({most})."),
+    "no_model": NO_GEMINI,
     "error": google_error,
 }
 
@@ -85,7 +80,7 @@ GOOGLE = LookAlike(
     **GEMINI,
     key="x-goog-api-key",
     rules=(generate_rules,),
-    missing_key=lambda asked: Refusal(
+    missing_key=Refusal(
         403, "Method doesn't allow unregistered callers (callers without established identity). Please use API Key."
     ),
     batches=True,
@@ -104,7 +99,7 @@ def known_project(asked: Asked) -> Refusal | None:
 
 CLOUD: dict[str, Any] = {
     "judge": {"region": REGION, "project": PROJECT, "token_command": ["echo", TOKEN]},
-    "missing_key": lambda asked: Refusal(
+    "missing_key": Refusal(
         401,
         "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other "
         "valid authentication credential.",
@@ -146,5 +141,5 @@ VERTEX_ANTHROPIC = LookAlike(
         ),
         messages_rules,
     ),
-    no_model=no_gemini,
+    no_model=NO_GEMINI,
 )

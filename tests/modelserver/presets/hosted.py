@@ -89,11 +89,11 @@ DEEPSEEK = LookAlike(
             "invalid_request_error",
         ),
     ),
-    missing_key=lambda asked: Refusal(401, "Authentication Fails", "invalid_request_error", "authentication_error"),
-    no_mode=lambda mode: Refusal(400, "This response_format type is unavailable now", "invalid_request_error"),
-    too_long=lambda tokens, most: Refusal(
+    missing_key=Refusal(401, "Authentication Fails", "invalid_request_error", "authentication_error"),
+    no_mode=Refusal(400, "This response_format type is unavailable now", "invalid_request_error"),
+    too_long=Refusal(
         400,
-        f"This model's maximum context length is {most} tokens. However, you requested {tokens} tokens. "
+        "This model's maximum context length is {most} tokens. However, you requested {tokens} tokens. "
         "Please reduce the length of the messages or completion.",
         "invalid_request_error",
     ),
@@ -151,9 +151,7 @@ QWEN = LookAlike(
         ),
     ),
     error=lambda refusal: openai_error(refusal) | {"request_id": "f5a1f1ee-dac6-9c1b-9bdb-2f0c22b8af45"},
-    too_long=lambda tokens, most: Refusal(
-        400, f"Range of input length should be [1, {most}]", "invalid_parameter_error"
-    ),
+    too_long=Refusal(400, "Range of input length should be [1, {most}]", "invalid_parameter_error"),
 )
 
 
@@ -197,8 +195,8 @@ MISTRAL = LookAlike(
     usage=_plain_usage,
     finish=_mistral_finish,
     error=_mistral_error,
-    missing_key=lambda asked: Refusal(401, "Unauthorized"),
-    unknown_field=lambda name: Refusal(422, "Extra inputs are not permitted", param=name),
+    missing_key=Refusal(401, "Unauthorized"),
+    unknown_field=Refusal(422, "Extra inputs are not permitted", param="{name}"),
 )
 
 
@@ -237,7 +235,7 @@ XAI = LookAlike(
         "code": "Client specified an invalid argument" if refusal.status == 400 else "The request failed",
         "error": refusal.message,
     },
-    missing_key=lambda asked: Refusal(401, "No authorization header or an invalid authorization token is provided."),
+    missing_key=Refusal(401, "No authorization header or an invalid authorization token is provided."),
 )
 
 
@@ -280,9 +278,9 @@ GROQ = LookAlike(
             param="reasoning_format",
         ),
     ),
-    unknown_field=lambda name: Refusal(400, f"property '{name}' is unsupported", param=name),
-    missing_key=lambda asked: Refusal(401, "Invalid API Key", "invalid_api_key", "invalid_request_error"),
-    too_long=lambda tokens, most: Refusal(
+    unknown_field=Refusal(400, "property '{name}' is unsupported", param="{name}"),
+    missing_key=Refusal(401, "Invalid API Key", "invalid_api_key", "invalid_request_error"),
+    too_long=Refusal(
         400, "Please reduce the length of the messages or completion.", "context_length_exceeded", param="messages"
     ),
 )
@@ -302,10 +300,10 @@ TOGETHER = LookAlike(
     usage=_plain_usage,
     # Most models have a field for the thought; the oldest wrote it into the text.
     finish=lambda body, asked, counts: _put_into_text(body, "reasoning") if "R1-Distill" in asked.model else body,
-    missing_key=lambda asked: Refusal(401, "Missing API key", "missing_api_key", "invalid_request_error"),
-    too_long=lambda tokens, most: Refusal(
+    missing_key=Refusal(401, "Missing API key", "missing_api_key", "invalid_request_error"),
+    too_long=Refusal(
         400,
-        f"Input validation error: `inputs` tokens + `max_new_tokens` must be <= {most}. Given: {tokens} tokens",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= {most}. Given: {tokens} tokens",
         param="max_tokens",
     ),
 )
@@ -346,11 +344,9 @@ FIREWORKS = LookAlike(
             "Requests with max_tokens > 4096 must have stream=true",
         ),
     ),
-    unknown_field=lambda name: Refusal(400, f"Extra inputs are not permitted, field: '{name}'"),
-    missing_key=lambda asked: Refusal(401, "Unauthorized"),
-    too_long=lambda tokens, most: Refusal(
-        400, f"The prompt is too long: {tokens}, model maximum context length: {most}"
-    ),
+    unknown_field=Refusal(400, "Extra inputs are not permitted, field: '{name}'"),
+    missing_key=Refusal(401, "Unauthorized"),
+    too_long=Refusal(400, "The prompt is too long: {tokens}, model maximum context length: {most}"),
 )
 
 
@@ -384,10 +380,10 @@ OPENROUTER = LookAlike(
     error=lambda refusal: {
         "error": {"message": refusal.message, "code": refusal.status, "metadata": {"provider_name": None}}
     },
-    missing_key=lambda asked: Refusal(401, "No auth credentials found"),
-    too_long=lambda tokens, most: Refusal(
+    missing_key=Refusal(401, "No auth credentials found"),
+    too_long=Refusal(
         400,
-        f"This endpoint's maximum context length is {most} tokens. However, you requested about {tokens} tokens. "
+        "This endpoint's maximum context length is {most} tokens. However, you requested about {tokens} tokens. "
         "Please reduce the length of either one.",
     ),
 )

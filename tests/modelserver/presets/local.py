@@ -95,12 +95,12 @@ VLLM = LookAlike(
     usage=short_usage,
     rules=(vllm_tools, known_effort(*EFFORTS)),
     error=vllm_error,
-    too_long=lambda tokens, most: Refusal(
+    too_long=Refusal(
         400,
-        f"You passed {tokens} input tokens. However, the model's context length is only {most} tokens.",
+        "You passed {tokens} input tokens. However, the model's context length is only {most} tokens.",
         param="input_tokens",
     ),
-    no_model=lambda asked: Refusal(404, f"The model `{asked.model}` does not exist.", param="model"),
+    no_model=Refusal(404, "The model `{model}` does not exist.", param="model"),
     told={"/v1/models": models("vllm", root=MODEL, max_model_len=CONTEXT)},
 )
 
@@ -124,10 +124,8 @@ SGLANG = LookAlike(
     usage=sglang_usage,
     rules=(known_effort(*EFFORTS),),
     error=sglang_error,
-    too_long=lambda tokens, most: Refusal(
-        400, f"The input ({tokens} tokens) is longer than the model's context length ({most} tokens)."
-    ),
-    no_model=lambda asked: None,
+    too_long=Refusal(400, "The input ({tokens} tokens) is longer than the model's context length ({most} tokens)."),
+    no_model=None,
     told={"/v1/models": models("sglang", max_model_len=CONTEXT)},
 )
 
@@ -150,13 +148,13 @@ LLAMA_CPP = LookAlike(
             "type": refusal.kind or {401: "authentication_error"}.get(refusal.status, "invalid_request_error"),
         }
     },
-    missing_key=lambda asked: Refusal(401, "Invalid API Key"),
-    too_long=lambda tokens, most: Refusal(
+    missing_key=Refusal(401, "Invalid API Key"),
+    too_long=Refusal(
         400,
-        f"request ({tokens} tokens) exceeds the available context size ({most} tokens), try increasing it",
+        "request ({tokens} tokens) exceeds the available context size ({most} tokens), try increasing it",
         kind="exceed_context_size_error",
     ),
-    no_model=lambda asked: None,
+    no_model=None,
     told={
         "/v1/models": models("llamacpp", "model.gguf"),
         "/props": {"default_generation_settings": {"n_ctx": 8192, "params": {}}, "total_slots": 1},
@@ -186,8 +184,8 @@ OLLAMA = LookAlike(
             "code": None,
         }
     },
-    too_long=lambda tokens, most: None,
-    no_model=lambda asked: Refusal(404, f"model '{asked.model}' not found"),
+    too_long=None,
+    no_model=Refusal(404, "model '{model}' not found"),
     told={
         "/v1/models": models("library"),
         "/api/ps": {"models": [{"name": MODEL, "model": MODEL, "context_length": OLLAMA_CONTEXT, "size_vram": 5}]},
@@ -214,7 +212,7 @@ LM_STUDIO = LookAlike(
         ),
     ),
     error=lambda refusal: {"error": refusal.message},
-    no_mode=lambda mode: Refusal(400, "'response_format.type' must be 'json_schema' or 'text'"),
+    no_mode=Refusal(400, "'response_format.type' must be 'json_schema' or 'text'"),
     told={
         "/v1/models": models("organization_owner"),
         "/api/v0/models": {
@@ -255,10 +253,10 @@ TGI = LookAlike(
     usage=short_usage,
     rules=(tgi_form,),
     error=lambda refusal: {"error": refusal.message, "error_type": refusal.kind or "validation"},
-    too_long=lambda tokens, most: Refusal(
-        422, f"Input validation error: `inputs` tokens + `max_new_tokens` must be <= {most}. Given: {tokens} `inputs`"
+    too_long=Refusal(
+        422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= {most}. Given: {tokens} `inputs`"
     ),
-    no_model=lambda asked: None,
+    no_model=None,
     told={
         "/v1/models": models(MODEL),
         "/info": {"model_id": MODEL, "max_input_tokens": 8191, "max_total_tokens": 8192},
@@ -291,11 +289,11 @@ LITELLM = LookAlike(
     error=lambda refusal: {
         "error": {"message": refusal.message, "type": refusal.kind or None, "param": None, "code": str(refusal.status)}
     },
-    missing_key=lambda asked: Refusal(401, "Authentication Error, No api key passed in.", kind="auth_error"),
-    too_long=lambda tokens, most: Refusal(
-        400, f"litellm.ContextWindowExceededError: the maximum context length is {most} tokens, not {tokens}."
+    missing_key=Refusal(401, "Authentication Error, No api key passed in.", kind="auth_error"),
+    too_long=Refusal(
+        400, "litellm.ContextWindowExceededError: the maximum context length is {most} tokens, not {tokens}."
     ),
-    no_model=lambda asked: Refusal(400, f"/chat/completions: Invalid model name passed in model={asked.model}."),
+    no_model=Refusal(400, "/chat/completions: Invalid model name passed in model={model}."),
     told={
         "/v1/models": models("openai"),
         "/model/info": {

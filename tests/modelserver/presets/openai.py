@@ -123,8 +123,8 @@ AZURE_OPENAI = Azure(
     reasoning="",
     rules=(api_version, later_fields, *OPENAI_RULES),
     error=lambda refusal: {"error": {"code": refusal.code or str(refusal.status), "message": refusal.message}},
-    missing_key=lambda asked: Refusal(401, "Access denied due to invalid subscription key or wrong API endpoint."),
-    no_model=lambda asked: Refusal(
+    missing_key=Refusal(401, "Access denied due to invalid subscription key or wrong API endpoint."),
+    no_model=Refusal(
         404,
         "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, "
         "please wait a moment and try again.",
