@@ -47,12 +47,12 @@ def test_the_browsers_zone_is_used_and_the_accounts_comes_before_it(charlie: Cli
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", ["Mars/Phobos", "../../etc/passwd", "/etc/localtime", "x" * 3_000, "Asia"])
-def test_what_is_no_zone_changes_nothing(charlie: Client, name: str) -> None:
-    charlie.cookies["zone"] = name
-    assert zone_of(charlie.get("/c/birds/audit-log/").text) == "UTC UTC"
-    charlie.post("/display/", {"zone": name})
-    assert User.objects.get().display == {}
+def test_what_is_no_zone_changes_nothing(charlie: Client) -> None:
+    for name in ("Mars/Phobos", "../../etc/passwd", "/etc/localtime", "x" * 3_000, "Asia"):
+        charlie.cookies["zone"] = name
+        assert zone_of(charlie.get("/c/birds/audit-log/").text) == "UTC UTC"
+        charlie.post("/display/", {"zone": name})
+        assert User.objects.get().display == {}
 
 
 @pytest.mark.django_db

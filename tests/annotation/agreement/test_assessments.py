@@ -8,7 +8,6 @@ import pytest
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix, pairs_where
 from annotation.agreement.report import agreement_report, build_json_document
 from corpus.errors import BadInput
-from corpus.models import Judgment
 from judges.domain.ensemble import drawn_first, pair_seed
 from tests.called import call
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_turn, make_votes
@@ -32,41 +31,27 @@ def books():
     return make_collection("books")
 
 
-def test_an_empty_collection_has_nobody_and_nothing(books):
-    assert told(books) == {}
-    measured = build_json_document(agreement_report(books, [], bootstrap=3))
-    assert measured["items"] == 0
-    assert measured["fleiss"]["value"] is None
-
-
 def test_people_judges_and_imports_enter_and_policies_and_the_reference_only_by_name(books):
     pair, judge = make_pair(books), make_judge("judge-1")
     make_votes(make_campaign(books, [judge]), pair, [judge], [1])
     kinds = {"alice": "person", "old-votes": "judge-import", "paper": "human-import", "debate": "policy"}
-    for name, kind in {**kinds, "qrels": "reference"}.items():
+    for name, kind in {**kinds, "qrels": "reference", "gold": "reference"}.items():
         make_judgment(pair, make_assessor(books, name, kind), 1)
-    everybody = ["alice", "judge-1", "debate", "paper", "old-votes", "qrels"]
-    assert [one.name for one in known_assessors(books)] == everybody
+    known = known_assessors(books)
+    assert [one.name for one in known] == ["alice", "judge-1", "debate", "paper", "old-votes", "gold", "qrels"]
     assert set(told(books)) == {"alice", "judge-1", "old-votes", "paper"}
     assert told(books, ["qrels", "debate"]) == {"debate": {pair.pk: 1}, "qrels": {pair.pk: 1}}
-
-
-def test_people_and_judges_can_be_asked_for_apart(books):
-    pair, judge = make_pair(books), make_judge("judge-1")
-    make_votes(make_campaign(books, [judge]), pair, [judge], [1])
-    make_judgment(pair, make_assessor(books, "alice"), 1)
-    make_judgment(pair, make_assessor(books, "qrels", "reference"), 1)
-    make_judgment(pair, make_assessor(books, "gold", "reference"), 1)
-    known = known_assessors(books)
-    for asked, names in (
-        ({"people": True}, ["alice"]),
-        ({"judges": True}, ["judge-1"]),
-        ({"judges": True, "names": ["qrels"]}, ["judge-1", "qrels"]),
+    for options, names in (
+        ({"people": True}, ["alice", "paper"]),
+        ({"judges": True, "names": ["qrels"]}, ["judge-1", "old-votes", "qrels"]),
         ({"names": ["reference", "alice"]}, ["alice", "gold", "qrels"]),
     ):
-        assert [one.name for one in choose_assessors(known, **asked)] == names
-    with pytest.raises(BadInput, match=r"policy; .* alice"):
-        choose_assessors(known, names=["policy"])
+        assert [one.name for one in choose_assessors(known, **options)] == names
+    with pytest.raises(BadInput, match=r"nobody; .* alice"):
+        choose_assessors(known, names=["nobody"])
+    make_judgment(pair, make_assessor(books, "alice", "human-import"), 0)
+    named = ["person:alice", "human-import:alice"]
+    assert told(books, named) == {"person:alice": {pair.pk: 1}, "human-import:alice": {pair.pk: 0}}
 
 
 def test_a_withdrawn_judgment_does_not_count_and_the_one_after_it_does(books):
@@ -76,8 +61,12 @@ def test_a_withdrawn_judgment_does_not_count_and_the_one_after_it_does(books):
     gone = make_judgment(pair, bob, 1)
     make_judgment(pair, bob, None, supersedes=gone)
     assert told(books) == {}
+    measured = build_json_document(agreement_report(books, [], bootstrap=3))
+    assert (measured["items"], measured["fleiss"]["value"]) == (0, None)
     make_judgment(pair, alice, 0, supersedes=withdrawal)
+    make_judgment(pair, make_assessor(books, "charlie"), 0, step="adjudication")
     assert told(books) == {"alice": {pair.pk: 0}}
+    assert [one.name for one in known_assessors(books)] == ["alice"], "who only adjudicated is nobody to compare"
 
 
 def test_the_first_answer_of_a_person_counts_and_an_adjudication_does_not(books):
@@ -88,36 +77,17 @@ def test_the_first_answer_of_a_person_counts_and_an_adjudication_does_not(books)
     assert told(books) == {"alice": {pair.pk: 1}}
 
 
-def test_turns_of_a_debate_and_votes_without_a_verdict_are_not_assessments(books):
-    pair, judges = make_pair(books), [make_judge("a"), make_judge("b")]
-    campaign = make_campaign(books, judges, policy="debate+ensemble")
-    make_turn(campaign, pair, judges[0], "for", 1, 1)
-    make_votes(campaign, pair, judges, [0, None])
-    assert told(books) == {"a": {pair.pk: 0}, "b": {}}
-
-
-def test_the_newest_campaign_wins_for_each_pair_and_judge(books):
-    pair, other, judge = make_pair(books), make_pair(books), make_judge("judge-1")
-    old, new = make_campaign(books, [judge]), make_campaign(books, [judge], policy="single")
-    make_votes(new, pair, [judge], [0])
-    make_votes(old, pair, [judge], [1])
-    make_votes(old, other, [judge], [1])
-    assert told(books) == {"judge-1": {pair.pk: 0, other.pk: 1}}
-
-
-def test_an_older_version_of_a_judge_stands_apart_under_its_number(books):
-    pair = make_pair(books)
-    first, second = make_judge("judge-1"), make_judge("judge-1", version=2)
-    make_votes(make_campaign(books, [first]), pair, [first], [0])
+def test_the_newest_votes_with_a_verdict_count_for_each_pair_and_version_of_a_judge(books):
+    pair, other, judges = make_pair(books), make_pair(books), [make_judge("a"), make_judge("b")]
+    old, new = make_campaign(books, judges), make_campaign(books, judges, policy="debate+ensemble")
+    make_turn(new, pair, judges[0], "for", 1, 1)
+    make_votes(new, pair, judges, [0, None])
+    make_votes(old, pair, judges[:1], [1])
+    make_votes(old, other, judges[:1], [1])
+    assert told(books) == {"a": {pair.pk: 0, other.pk: 1}, "b": {}}
+    second = make_judge("a", version=2)
     make_votes(make_campaign(books, [second]), pair, [second], [1])
-    assert told(books) == {"judge-1": {pair.pk: 1}, "judge-1@1": {pair.pk: 0}}
-
-
-def test_a_name_that_a_person_and_an_import_share_is_told_apart_by_kind(books):
-    pair = make_pair(books)
-    make_judgment(pair, make_assessor(books, "alice"), 1)
-    make_judgment(pair, make_assessor(books, "alice", "human-import"), 0)
-    assert told(books) == {"person:alice": {pair.pk: 1}, "human-import:alice": {pair.pk: 0}}
+    assert told(books) == {"a": {pair.pk: 1}, "a@1": {pair.pk: 0, other.pk: 1}, "b": {}}
 
 
 def test_after_an_early_stop_only_votes_of_the_three_drawn_first_are_used(books):
@@ -203,16 +173,6 @@ def test_the_document_has_the_contracts_keys(books):
     assert set(pair["kappa"]) == set(told_as["fleiss"]) == STATISTIC
     assert [set(one) for one in told_as["majority"]] == [{"name", "n", "kappa", "percent"}] * 2
     assert told_as["dawid_skene"] is None, "the command gives it (tests/annotation/agreement/test_dawid_skene.py)"
-
-
-def test_who_only_adjudicated_or_took_everything_back_is_nobody_to_compare(books):
-    alice, bob, charlie = (make_assessor(books, name) for name in ("alice", "bob", "charlie"))
-    pair = make_pair(books)
-    make_judgment(pair, alice, 1)
-    first = make_judgment(pair, bob, 1)
-    Judgment.objects.create(pair=pair, assessor=bob, step="final", grade=None, supersedes=first)
-    Judgment.objects.create(pair=pair, assessor=charlie, step="adjudication", grade=0)
-    assert [one.name for one in known_assessors(books)] == ["alice"]
 
 
 def test_the_command_prints_the_document_and_refuses_what_it_does_not_know(db):

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from numpy.typing import NDArray
 
 from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
@@ -72,9 +71,7 @@ def test_the_grade_of_most_people_counts_and_a_tie_counts_for_none() -> None:
 
 
 @pytest.mark.django_db
-def test_command_document_and_page_name_judges_that_err_together(
-    client: Client, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_document_and_page_name_judges_that_err_together(client, capsys):
     books = make_collection("books", grades=1)
     truth, votes = lexical_panel(60)
     kinds = {"alice": "person", **dict.fromkeys(("bm25", "tfidf", "coverage", "good"), "judge-import")}

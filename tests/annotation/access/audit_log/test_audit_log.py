@@ -28,16 +28,8 @@ from tests.queue_scene import signed_in
 pytestmark = pytest.mark.django_db
 
 
-def test_an_act_is_appended_with_who_where_whom_and_what() -> None:
-    alice, bob = make_user("alice"), make_user("bob")
-    birds = make_collection("birds")
-    record(alice, "member.role", birds, concerns=bob, before="annotator", after="admin")
-    entry = AuditEntry.objects.get()
-    assert (entry.person, entry.concerns, entry.collection, entry.collection_name) == (alice, bob, birds, "birds")
-    assert entry.details == {"before": "annotator", "after": "admin"}
-
-
-def test_an_act_that_the_log_does_not_know_is_refused() -> None:
+def test_every_act_is_of_one_kind_and_one_that_the_log_does_not_know_is_refused() -> None:
+    assert sorted(act for kind in KINDS for act in acts_of_kind(kind)) == sorted(ACTS)
     with pytest.raises(ValueError, match=r"annotation\.access\.audit_log\.recording\.ACTS"):
         record(None, "member.roel")
 
@@ -95,34 +87,21 @@ def test_pages_go_back_by_key_and_lose_nothing(django_assert_max_num_queries) ->
         seen += re.findall(r"number:\s+(\d+)", page)
         older = re.findall(r'href="(\?[^"]*before=\d+)"', page)
         address = f"/c/birds/audit-log/{older[0].replace('&amp;', '&')}" if older else ""
+        assert "stones" not in page, "another collection's"
     assert [int(number) for number in seen] == list(range(119, -1, -1))
 
 
-@pytest.mark.parametrize(
-    ("query", "number"),
-    [
-        ("", 121),
-        ("act=member.role", 1),
-        ("act=nonsense", 121),
-        ("act=people", 1),
-        ("act=data", 120),
-        ("act=benchmark", 0),
-        ("actor=ALICE", 120),
-        ("actor=bob", 1),
-        ("actor=nobody", 0),
-        ("person=ALICE", 1),
-        ("act=data&actor=bob", 0),
-        ("since=2026-13-45&until=x", 121),
-        ("since=1999-01-01&until=1999-12-31", 0),
-        ("since=1999-01-01", 121),
-        ("since=0001-01-01&until=9999-12-31", 121),
-        ("actor=%00", 121),
-    ],
-)
-def test_filters_choose_lines_and_nonsense_is_left_out(query: str, number: int) -> None:
+def test_filters_choose_lines_and_nonsense_is_left_out() -> None:
     _client, birds = told()
-    filters = selectors.AuditLogFilters.read(QueryDict(query))
-    assert selectors.filter_records(birds, filters).count() == number
+    for number, queries in {
+        121: ("", "act=nonsense", "actor=%00", "since=2026-13-45&until=x", "since=0001-01-01&until=9999-12-31"),
+        120: ("act=data", "actor=ALICE"),
+        1: ("act=member.role", "act=people", "actor=bob", "person=ALICE"),
+        0: ("act=benchmark", "actor=nobody", "act=data&actor=bob", "since=1999-01-01&until=1999-12-31"),
+    }.items():
+        for query in queries:
+            filters = selectors.AuditLogFilters.read(QueryDict(query))
+            assert selectors.filter_records(birds, filters).count() == number, query
 
 
 def test_the_export_holds_what_is_filtered_in_both_formats() -> None:
@@ -137,11 +116,6 @@ def test_the_export_holds_what_is_filtered_in_both_formats() -> None:
     assert len(rows) == 1 + 121 + 2, "and both exports are lines themselves"
 
 
-def test_every_act_is_of_one_kind() -> None:
-    kinds = [act for kind in KINDS for act in acts_of_kind(kind)]
-    assert sorted(kinds) == sorted(ACTS)
-
-
 def test_an_object_is_linked_while_it_exists() -> None:
     birds = make_collection("birds")
     admin, alice = make_member(birds, "admin", Role.ADMIN), make_member(birds, "alice")
@@ -149,26 +123,16 @@ def test_an_object_is_linked_while_it_exists() -> None:
     record(admin.user, "member.paused", birds, concerns=alice.user)
     record(admin.user, "campaign.control", birds, campaign=10**6)
     record(admin.user, "run.control", birds, run="bm25", what="delete")
-    record(admin.user, "settings.changed", birds, keys=["title"])
+    record(admin.user, "settings.changed", birds, keys=["title"], title="<script>alert(1)</script>")
     record(admin.user, "campaign.control", birds, campaign={"not": "a number"})
     client = signed_in(admin)
-    shown = {title: url for _entry, title, url in client.get("/c/birds/audit-log/").context["page"]["entries"]}
+    page = client.get("/c/birds/audit-log/")
+    assert "&lt;script&gt;alert(1)" in page.text and "<script>alert" not in page.text
+    shown = {title: url for _entry, title, url in page.context["page"]["entries"]}
     assert shown["alice"] == f"/c/birds/people/{alice.pk}/"
     assert shown[f"Invitation {made.pk}"] == f"/c/birds/members/#invitation-{made.pk}"
     assert shown["Settings"] == "/c/birds/settings/"
     assert (shown["Campaign 1000000"], shown["Run bm25"]) == ("", "")
-
-
-def test_the_time_is_shown_with_its_zone() -> None:
-    client, _birds = told()
-    assert re.search(r"\d\d:\d\d:\d\d UTC</time>", client.get("/c/birds/audit-log/").content.decode())
-
-
-def test_an_admin_sees_no_line_of_another_collection() -> None:
-    client, _birds = told()
-    assert "stones" not in client.get("/c/birds/audit-log/").content.decode()
-    assert client.get("/audit-log/").status_code == 403
-    assert client.get("/c/stones/audit-log/").status_code == 404
 
 
 class Change(QuorumCommand):
@@ -198,22 +162,17 @@ def test_a_command_leaves_its_line_before_it_acts_and_another_on_how_it_ended() 
     assert outcomes == ["began", "finished", "began", "refused", "began", "interrupted", "began", "failed"]
     assert [line.details["began"] for line in lines[1::2]] == [line.pk for line in lines[::2]]
     assert {line.details["command"] for line in lines} == {"test_audit_log"} and lines[0].details["shell"]
-
-
-def test_what_a_command_makes_is_named_before_it_exists() -> None:
     with pytest.raises(SystemExit):
         call_command(Change(), "fish", error=BadInput("No."))
-    assert [line.details["name"] for line in AuditEntry.objects.all()] == ["fish", "fish"]
+    named = AuditEntry.objects.filter(collection=None).values_list("details__name", flat=True)
+    assert list(named) == ["fish", "fish"], "what a command makes is named before it exists"
 
 
 def test_a_service_that_a_command_calls_leaves_one_line_with_the_shell(tmp_path: Path) -> None:
     make_collection("birds")
     (tmp_path / "good.toml").write_text("overlap = 2\n")
-    call_command("configure_collection", "birds", str(tmp_path / "good.toml"))
-    call_command("configure_collection", "birds", str(tmp_path / "good.toml"))
-    (line,) = AuditEntry.objects.all()
-    assert (line.act, line.details["overlap"], line.details["command"]) == (
-        "settings.changed",
-        2,
-        "configure_collection",
-    )
+    for _ in range(2):
+        call_command("configure_collection", "birds", str(tmp_path / "good.toml"))
+    line = AuditEntry.objects.get()
+    assert (line.act, line.details["overlap"]) == ("settings.changed", 2)
+    assert line.details["command"] == "configure_collection"

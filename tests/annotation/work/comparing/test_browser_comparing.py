@@ -1,15 +1,18 @@
 """Comparing in a real Chromium: by keys alone, how quickly the next comparison comes, and within everybody's reach."""
 
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median, quantiles
 from typing import Any
 
 import pytest
+from django.db import connection
 
-from annotation.models import Membership, Role
+from annotation.models import Role
 from annotation.models.comparisons import Comparison, Preference
 from annotation.work.comparing import services
 from corpus.models import Collection
+from judges.panels.offline_panel import ensure_offline
+from tests.annotation.work.comparing.judged_scene import begin, judged, make_set, vote
 from tests.comparing_scene import draw, make_relevant, prefer
 from tests.factories import make_collection, make_member
 from tests.instances import until
@@ -50,9 +53,7 @@ def press(page: Any, key: str) -> None:
     page.wait_for_function(f"before => ({SHOWN}) !== before", arg=before)
 
 
-def test_a_set_is_answered_and_undone_by_keys(
-    collection: Collection, alice: Membership, new_page: Callable[..., Any], instance: object
-) -> None:
+def test_a_set_is_answered_and_undone_by_keys(collection, alice, new_page, instance):
     make_relevant(collection, queries=2, documents=3, text=TEXT)
     drawn = draw(collection)
     page = new_page(user=alice.user)
@@ -82,9 +83,7 @@ def test_a_set_is_answered_and_undone_by_keys(
 
 
 @pytest.mark.slow
-def test_from_a_key_to_the_next_comparison_is_under_100_ms(
-    collection: Collection, alice: Membership, new_page: Callable[..., Any], instance: object
-) -> None:
+def test_from_a_key_to_the_next_comparison_is_under_100_ms(collection, alice, new_page, instance):
     make_relevant(collection, queries=COMPARISONS // 3 + 1, documents=3, text=TEXT)
     draw(collection)
     services.claim(alice)
@@ -104,9 +103,7 @@ def test_from_a_key_to_the_next_comparison_is_under_100_ms(
     until(lambda: Preference.objects.count() == COMPARISONS)
 
 
-def test_an_answer_without_a_connection_is_sent_when_it_is_back(
-    collection: Collection, alice: Membership, new_page: Callable[..., Any], instance: object, console: list[str]
-) -> None:
+def test_an_answer_without_a_connection_is_sent_when_it_is_back(collection, alice, new_page, instance, console):
     make_relevant(collection, documents=4)
     draw(collection)
     services.claim(alice)
@@ -123,9 +120,7 @@ def test_an_answer_without_a_connection_is_sent_when_it_is_back(
     console[:] = [message for message in console if "ERR_INTERNET_DISCONNECTED" not in message]
 
 
-def test_the_pages_are_within_reach_in_every_look(
-    collection: Collection, alice: Membership, new_page: Callable[..., Any], violations: Any, instance: object
-) -> None:
+def test_the_pages_are_within_reach_in_every_look(collection, alice, new_page, violations, instance):
     make_relevant(collection, queries=2, documents=3, text=TEXT)
     drawn = draw(collection, people=2)
     ada = make_member(collection, "ada", Role.ADMIN)
@@ -133,6 +128,19 @@ def test_the_pages_are_within_reach_in_every_look(
         prefer(row, alice.assessor, "first")
         prefer(row, ada.assessor, "equal")
     services.claim(ada)
-    check_looks(
-        new_page, violations, ada.user, ["/c/books/compare/", "/c/books/comparisons/", "/c/books/comparisons/1/"]
-    )
+    home = "/c/books/comparisons/"
+    check_looks(new_page, violations, ada.user, ["/c/books/compare/", home, f"{home}1/"])
+
+
+def test_the_pages_of_judges_are_within_reach_in_every_look(new_page, violations, instance):
+    maps = make_set()
+    ada = make_member(maps.collection, "ada", Role.ADMIN)
+    ensure_offline()
+    vote(maps, "alice", {1: "first", 2: "second", 3: "equal", 5: "both_bad"})
+    # In a thread of its own, since the browser's driver runs an event loop in this one.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(judged, maps, "offline-answers", "offline-bm25", "offline-ngrams").result()
+        pool.submit(lambda: connection.close()).result()
+    begin(maps, "offline-coverage")
+    home = "/c/maps/comparisons"
+    check_looks(new_page, violations, ada.user, [f"{home}/1/", f"{home}/judges/?set=1", f"{home}/judges/1/"])

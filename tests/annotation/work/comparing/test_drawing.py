@@ -20,9 +20,7 @@ def reached_from(start: int, couples: list[tuple[int, int]]) -> set[int]:
 
 
 @given(documents, st.integers(1, 40), st.integers(0, 99))
-def test_couples_connect_all_documents_with_at_least_so_many_opponents(
-    documents: list[int], opponents: int, seed: int
-) -> None:
+def test_couples_connect_all_documents_with_at_least_so_many_opponents(documents, opponents, seed):
     couples = draw_couples(documents, opponents, seed)
     assert len({frozenset(couple) for couple in couples}) == len(couples) == count_couples(len(documents), opponents)
     assert reached_from(documents[0], couples) == set(documents)

@@ -9,12 +9,9 @@ from annotation.agreement.measures import ONE_GRADE, compute_measures
 from annotation.work.experiments import flips, moments, paired
 from annotation.work.experiments.flips import count_flips, count_flips_by_side, pair_votes
 from annotation.work.experiments.moments import debate_gain, measure_moments, seconds_saved
-from annotation.work.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
+from annotation.work.experiments.paired import ArmCell, JudgedPair, paired_table
 from annotation.work.experiments.resampled_measures import (
-    MeasureTerm,
     accuracy_measure,
-    median_seconds_measure,
-    resample_difference,
 )
 from annotation.work.experiments.votes import MOMENTS, Vote
 
@@ -43,10 +40,8 @@ def cast(rows=REVEALED) -> list[Vote]:
 
 
 def near(statistic, value, low, high, n):
-    assert statistic.n == n
-    assert statistic.reason is None
-    found = (statistic.value, statistic.low, statistic.high)
-    assert found == pytest.approx((value, low, high), abs=5e-4)
+    assert (statistic.n, statistic.reason) == (n, None)
+    assert (statistic.value, statistic.low, statistic.high) == pytest.approx((value, low, high), abs=5e-4)
 
 
 def test_the_flip_table_equals_a_count_by_hand():
@@ -62,30 +57,17 @@ def test_the_flip_table_equals_a_count_by_hand():
 
 def test_flips_by_the_side_that_they_go_to():
     by_side = count_flips_by_side(pair_votes(cast()))
-    to_for, to_against = by_side["for"], by_side["against"]
-    # First said "not relevant": items 4, 5, 6 of P and 1, 4 of Q. Right were both on 4, one of them flips.
-    assert (
-        to_for.vote_pairs,
-        to_for.right_to_wrong,
-        to_for.stayed_right,
-        to_for.wrong_to_right,
-        to_for.stayed_wrong,
-    ) == (
-        5,
-        1,
-        1,
-        1,
-        1,
-    )
-    assert (to_for.right_to_wrong_share.value, to_for.wrong_to_right_share.value) == (1 / 2, 1 / 2)
-    # First said "relevant": items 1, 2, 3 of P.
-    assert (to_against.vote_pairs, to_against.right_to_wrong, to_against.stayed_right, to_against.wrong_to_right) == (
-        3,
-        1,
-        1,
-        1,
-    )
-    assert (to_against.right_to_wrong_share.value, to_against.wrong_to_right_share.value) == (1 / 2, 1.0)
+    found = {
+        side: (
+            flip.vote_pairs, flip.right_to_wrong, flip.stayed_right, flip.wrong_to_right,
+            flip.right_to_wrong_share.value, flip.wrong_to_right_share.value,
+        )
+        for side, flip in by_side.items()
+    }  # fmt: skip
+    # First said "not relevant": items 4, 5, 6 of P and 1, 4 of Q; right were both on 4, one of them
+    # flips; Q's on 1 stays wrong. First said "relevant": items 1, 2, 3 of P.
+    assert found == {"for": (5, 1, 1, 1, 1 / 2, 1 / 2), "against": (3, 1, 1, 1, 1 / 2, 1.0)}
+    assert by_side["for"].stayed_wrong == 1
 
 
 def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_flips():
@@ -98,7 +80,7 @@ def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_fl
     assert [final.item_id for _, final in pair_votes([*rows, *seen, *alone])] == [1]
 
 
-def test_without_votes_every_share_is_undefined_with_a_reason():
+def test_without_votes_everything_is_undefined_with_a_reason():
     none = count_flips([])
     found = [none.flip_share, none.right_to_wrong_share, none.wrong_to_right_share]
     assert [(one.value, one.low, one.high, one.n) for one in found] == [(None, None, None, 0)] * 3
@@ -106,6 +88,18 @@ def test_without_votes_every_share_is_undefined_with_a_reason():
     for side in measure_moments([], resample_count=20):
         assert (side.accuracy.value, side.accuracy.reason) == (None, "no votes yet")
         assert side.krippendorff_alpha.value is None and side.krippendorff_alpha.reason
+    # Of one item there is a value and no interval, and one arm saves nothing.
+    hidden = measure_moments(TIMED[2:3], resample_count=50)[0].median_seconds
+    assert (hidden.value, hidden.low) == (30, None)
+    saved = seconds_saved(TIMED[2:3], resample_count=50)
+    assert (saved.value, saved.reason) == (None, moments.NO_TIME_IN_ARM)
+    table = paired_table([], 3)
+    for row in (table.hidden, table.shown, table.difference):
+        assert row.fleiss.value is None and row.fleiss.reason == paired.NO_PAIR
+        assert row.balanced_accuracy.value is None and row.balanced_accuracy.reason
+        assert row.seconds.value is None and row.seconds.reason
+    everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]
+    assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason == ONE_GRADE
 
 
 def timed(arm: str, item: int, person: int, seconds: float, **more) -> Vote:
@@ -127,19 +121,6 @@ def test_seconds_saved_are_the_difference_of_the_medians():
     # Two items hidden: (1, 1) 15, (1, 2) 20, (2, 2) 30. Three shown: from 5 to 15. So from 0 to 25.
     assert (saved.low, saved.high) == (0, 25)
     assert found["reveal-first"].reason == "no time measured"
-
-
-def test_items_are_drawn_with_all_their_votes():
-    hidden = TIMED[:3]
-    values = median_seconds_measure(hidden, np.array([0, 0, 1]))(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
-    assert list(values) == [15, 20, 30]
-
-
-def test_one_item_has_a_value_and_no_interval_and_one_arm_saves_nothing():
-    hidden = measure_moments(TIMED[2:3], resample_count=50)[0].median_seconds
-    assert (hidden.value, hidden.low) == (30, None)
-    saved = seconds_saved(TIMED[2:3], resample_count=50)
-    assert (saved.value, saved.reason) == (None, moments.NO_TIME_IN_ARM)
 
 
 def known(arm: str, item: int, person: int, said: int, truth: bool) -> Vote:
@@ -206,24 +187,19 @@ def test_the_table_of_the_paired_study_by_hand():
     assert -2 <= table.difference.seconds.low <= 1.5 <= table.difference.seconds.high <= 9
 
 
-def test_fleiss_kappa_equals_the_one_of_the_agreement_page():
+def test_fleiss_kappa_equals_the_one_of_the_agreement_page_whoever_voted():
     cells = [ArmCell(tuple(bool(int(vote)) for vote in votes)) for votes in ("111", "110", "000", "010", "111", "100")]
     grades = np.array([[int(cell.votes[person]) for cell in cells] for person in range(3)])
     mine = float(paired.fleiss_kappa(cells)(np.ones((1, len(cells))))[0])
     assert isclose(mine, compute_measures(grades).fleiss.value)
-
-
-def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
-    """Three of six people on each pair."""
-    cast = [
-        Vote(item, (item + place) % 6, "shown", "final", bool((item * 7 + place * place) % 3))
-        for item in range(20)
-        for place in range(3)
+    # Three of six people on each pair.
+    votes = [
+        Vote(item, (item + place) % 6, "shown", "final", vote)
+        for item, cell in enumerate(cells)
+        for place, vote in enumerate(cell.votes)
     ]
-    found = next(one for one in measure_moments(cast, resample_count=0) if one.moment.key == "shown")
-    cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item_id == item)) for item in range(20)]
-    assert found.fleiss_kappa.n == 20
-    assert isclose(found.fleiss_kappa.value, float(paired.fleiss_kappa(cells)(np.ones((1, 20)))[0]))
+    found = next(one for one in measure_moments(votes, resample_count=0) if one.moment.key == "shown")
+    assert found.fleiss_kappa.n == 6 and isclose(found.fleiss_kappa.value, mine)
 
 
 def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
@@ -233,24 +209,6 @@ def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
     table = paired_table([tied], 2, resample_count=0)
     assert (table.referenced, table.ties, table.hidden.recall_relevant.value) == (1, 1, None)
     assert table.hidden.recall_relevant.reason == paired.NO_REFERENCE
-
-
-def test_a_study_without_votes_is_undefined_with_reasons():
-    table = paired_table([], 3)
-    for row in (table.hidden, table.shown, table.difference):
-        assert row.fleiss.value is None and row.fleiss.reason == paired.NO_PAIR
-        assert row.balanced_accuracy.value is None and row.balanced_accuracy.reason
-        assert row.seconds.value is None and row.seconds.reason
-    everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]
-    assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason == ONE_GRADE
-
-
-def test_rows_become_pairs():
-    rows = [(7, "hidden", T, 3.0, NONE), (7, "shown", F, None, NONE), (8, "shown", T, 2.0, T)]
-    assert judged_pairs(rows) == [
-        JudgedPair(7, ArmCell((T,), (3.0,)), ArmCell((F,)), NONE),
-        JudgedPair(8, ArmCell(()), ArmCell((T,), (2.0,)), T),
-    ]
 
 
 def test_an_interval_covers_the_difference_that_was_planted():
@@ -263,8 +221,3 @@ def test_an_interval_covers_the_difference_that_was_planted():
     ]
     found = debate_gain(accuracy_measure, rows, resample_count=500)
     assert 0 < found.low < 0.2 < found.high < 0.35
-
-
-def test_a_difference_of_nothing_is_undefined():
-    one_item, no_item = MeasureTerm(lambda w: w[:, 0], 1), MeasureTerm(lambda w: w[:, 0], 0)
-    assert resample_difference(one_item, no_item, "nobody").reason == "nobody"

@@ -63,43 +63,25 @@ def test_the_first_vote_is_kept_then_the_final_one_settles(collection, alice):
     assert rebuild_labels(collection) == 0
 
 
-def test_a_double_click_on_either_step_counts_once(collection, alice):
+def test_a_double_click_counts_once_and_a_second_tab_that_has_not_seen_the_debate_casts_no_final_vote(
+    collection, alice
+):
     item, other = make_scene(collection, 2)
     lease = claim(alice)
-    once = submit(alice, item.pk, lease.token, 0)
-    twice = submit(alice, item.pk, lease.token, 0)
-    assert (twice.pk, twice.token) == (once.pk, once.token)
-    assert votes(item.pk) == [("first", 0)]
-    assert submit(alice, item.pk, once.token, 1).item_id == other.pk
-    assert submit(alice, item.pk, once.token, 1).item_id == other.pk
-    assert votes(item.pk) == [("first", 0), ("final", 1)]
-    assert Item.objects.get(pk=item.pk).done == 1
-
-
-def test_a_second_tab_that_has_not_seen_the_debate_casts_no_final_vote(collection, alice):
-    item, _ = make_scene(collection, 2)
-    lease = claim(alice)
-    submit(alice, item.pk, lease.token, 0)
+    once, stale = (submit(alice, item.pk, lease.token, 0) for _ in range(2))
+    assert (stale.pk, stale.item_id, stale.token) == (once.pk, item.pk, final_token(lease.token))
     with pytest.raises(DecidedAlready, match="0 not relevant"):
         submit(alice, item.pk, lease.token, 1)
-    for other in ({"comment": "clear"}, {"spans": ((0, 7),)}):
+    for changed in ({"comment": "clear"}, {"spans": ((0, 7),)}):
         with pytest.raises(DecidedAlready):
-            submit(alice, item.pk, lease.token, 0, **other)
-    stale = submit(alice, item.pk, lease.token, 0)
-    assert (stale.item_id, stale.token) == (item.pk, final_token(lease.token))
+            submit(alice, item.pk, lease.token, 0, **changed)
     assert votes(item.pk) == [("first", 0)]
-    submit(alice, item.pk, stale.token, 0)
+    for _ in range(2):
+        assert submit(alice, item.pk, stale.token, 1).item_id == other.pk
     with pytest.raises(DecisionRefused, match="already judged"):
         submit(alice, item.pk, lease.token, 1)
-    assert votes(item.pk) == [("first", 0), ("final", 0)]
-
-
-def test_nobody_reaches_the_final_vote_without_a_first(collection, alice):
-    (item,) = make_scene(collection, 1)
-    lease = claim(alice)
-    with pytest.raises(DecisionRefused, match="out of date"):
-        submit(alice, item.pk, final_token(lease.token), 1)
-    assert votes(item.pk) == []
+    assert votes(item.pk) == [("first", 0), ("final", 1)]
+    assert Item.objects.get(pk=item.pk).done == 1
 
 
 def test_undo_takes_back_the_final_vote_then_the_first(collection, alice):
@@ -128,9 +110,11 @@ def test_undo_takes_back_the_final_vote_then_the_first(collection, alice):
     assert (item.taken, item.done, item.state) == (1, 1, "settled")
 
 
-def test_a_token_from_before_an_undo_counts_no_more(collection, alice):
+def test_a_final_token_counts_neither_before_the_first_vote_nor_after_an_undo(collection, alice):
     (item,) = make_scene(collection, 1)
     lease = claim(alice)
+    with pytest.raises(DecisionRefused, match="out of date"):
+        submit(alice, item.pk, final_token(lease.token), 1)
     once = submit(alice, item.pk, lease.token, 0)
     undo_decision(alice, item.pk)
     for old in (lease.token, once.token):
@@ -156,33 +140,23 @@ def test_a_lease_that_ran_out_after_the_first_vote_goes_on_with_the_debate(colle
     assert Item.objects.get(pk=item.pk).taken == 1
 
 
-def give_back(lease: Assignment) -> None:
-    """As if somebody's claim had found that it ran out."""
-    Assignment.objects.filter(pk=lease.pk).update(state="returned")
-    Item.objects.filter(pk=lease.item_id).update(taken=0)
-
-
-def test_a_late_first_vote_counts_while_nobody_else_has_the_item(collection, alice):
-    (item,) = make_scene(collection, 1)
+def test_a_late_first_vote_counts_while_nobody_else_has_the_item_nor_its_author_another(collection, alice):
+    item, other = make_scene(collection, 2)
     lease = claim(alice)
-    give_back(lease)
+    skip(alice, lease)
+    assert claim(alice).item_id == other.pk
+    # As if somebody's claim had found that it ran out.
+    Assignment.objects.filter(pk=lease.pk).update(state="returned")
+    with pytest.raises(DecisionRefused, match="another pair was"):
+        submit(alice, item.pk, lease.token, 1)
+    Assignment.objects.filter(item=other).delete()
     again = submit(alice, item.pk, lease.token, 1)
     assert (again.pk, again.state, again.token) == (lease.pk, "open", final_token(lease.token))
     assert again.lease_until > timezone.now()
     assert Item.objects.get(pk=item.pk).taken == 1
     submit(alice, item.pk, again.token, 1)
+    assert votes(item.pk) == [("first", 1), ("final", 1)]
     assert Item.objects.get(pk=item.pk).state == "settled"
-
-
-def test_a_late_first_vote_is_refused_while_its_author_holds_another_item(collection, alice):
-    item, other = make_scene(collection, 2)
-    lease = claim(alice)
-    skip(alice, lease)
-    assert claim(alice).item_id == other.pk
-    Assignment.objects.filter(pk=lease.pk).update(state="returned")
-    with pytest.raises(DecisionRefused, match="another pair was"):
-        submit(alice, item.pk, lease.token, 1)
-    assert votes(item.pk) == []
 
 
 def test_skip_and_flag_work_after_the_first_vote_and_undo_leads_back_to_it(collection, alice):

@@ -1,7 +1,5 @@
 """Editing contribution and evidence in a real Chromium: keys, drafts, what failed, undo, axe."""
 
-from typing import Any
-
 import pytest
 
 from corpus.evidence.targets import newest_targets
@@ -19,9 +17,7 @@ def collection() -> Collection:
     return make_collection("books", title="Water")
 
 
-def test_texts_are_edited_by_keyboard_and_taken_back(
-    collection: Collection, new_page: Any, violations: Any, instance: object, console: list[str]
-) -> None:
+def test_texts_are_edited_by_keyboard_and_taken_back(collection, new_page, violations, instance, console):
     query = make_query(collection, "When does water boil?", answers=[])
     for text in (
         "Water boils at 100 °C at sea level. Ice melts at 0 °C.",

@@ -66,9 +66,9 @@ def test_signing_in_leads_to_the_first_pair_and_ten_are_judged_by_keyboard(alice
     assert "10 of 20 today · 2 left" in " ".join(page.locator(".counts").inner_text().split())
 
 
-def test_a_press_that_comes_too_soon_is_said_to_be_ignored(alice, new_page, instance):
+def test_a_press_that_comes_too_soon_is_said_to_be_ignored_and_below_1280_a_button_jumps(alice, new_page, instance):
     type(alice.collection).objects.update(min_judgment_ms=900)
-    page = new_page(user=alice.user)
+    page = new_page(user=alice.user, viewport={"width": 1024, "height": 600})
     page.goto("/c/books/judge/")
     page.keyboard.press("1")
     page.wait_for_selector("#answer")
@@ -76,6 +76,12 @@ def test_a_press_that_comes_too_soon_is_said_to_be_ignored(alice, new_page, inst
     assert "Ignored" in page.locator("#too-fast").inner_text()
     assert not Judgment.objects.exists()
     page.wait_for_function("() => !document.querySelector('#too-fast').textContent")
+    page.locator(".to-debate").click()
+    assert page.evaluate("document.activeElement.id") == "debate"
+    page.locator(".to-text").click()
+    assert page.evaluate("document.activeElement.id") == "document-title"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.locator(".to-debate").is_hidden()
 
 
 def test_the_look_is_the_persons_and_follows_to_another_device(alice, new_page, instance):
@@ -115,16 +121,3 @@ def test_on_a_phone_four_grades_are_one_row_and_no_heading_is_broken_in_a_word(a
     page.locator("#skip .reason").first.tap()
     page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
     assert Assignment.objects.filter(state="skipped").count() == 1
-
-
-def test_below_1280_a_button_jumps_to_the_debate_and_back(alice, new_page, instance):
-    page = new_page(user=alice.user, viewport={"width": 1024, "height": 600})
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
-    page.locator(".to-debate").click()
-    assert page.evaluate("document.activeElement.id") == "debate"
-    page.locator(".to-text").click()
-    assert page.evaluate("document.activeElement.id") == "document-title"
-    page.set_viewport_size({"width": 1280, "height": 800})
-    assert page.locator(".to-debate").is_hidden()

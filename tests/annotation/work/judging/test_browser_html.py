@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -52,9 +51,7 @@ def imported(folder: Path, texts: list[str], answers: list[str]) -> Collection:
     return Collection.objects.get()
 
 
-def test_sixty_hostile_documents_run_nothing_load_nothing_and_keep_their_text(
-    tmp_path: Path, new_page: Any, instance: object, console: list[str]
-) -> None:
+def test_sixty_hostile_documents_run_nothing_load_nothing_and_keep_their_text(tmp_path, new_page, instance, console):
     books = imported(tmp_path, HOSTILE, [f"Answer: {source}" for source in HOSTILE])
     page = new_page(user=make_member(books, "alice", Role.ADMIN).user)
     asked: list[str] = []
@@ -84,9 +81,7 @@ def test_sixty_hostile_documents_run_nothing_load_nothing_and_keep_their_text(
     assert console == []
 
 
-def test_quotes_evidence_and_the_judges_text_are_the_same_characters(
-    tmp_path: Path, new_page: Any, instance: object, violations: Any, console: list[str]
-) -> None:
+def test_quotes_evidence_and_the_judges_text_are_the_same_characters(tmp_path, new_page, instance, violations, console):
     books = imported(tmp_path, [PAGE], ["At <b>100 °C</b><ul><li>at sea level</ul>", "Sooner on mountains"])
     document, pair = Document.objects.get(), Pair.objects.get()
     quote = "sea level water boils at 100\xa0°C; on mountains"
@@ -126,9 +121,7 @@ def test_quotes_evidence_and_the_judges_text_are_the_same_characters(
     assert console == []
 
 
-def test_a_wide_table_and_a_long_word_widen_no_page(
-    tmp_path: Path, new_page: Any, instance: object, violations: Any
-) -> None:
+def test_a_wide_table_and_a_long_word_widen_no_page(tmp_path, new_page, instance, violations):
     wide = "<table><tr>" + "<td>wide-cell</td>" * 30 + "</tr></table><p>" + "long" * 100 + f"</p>{PAGE}"
     books = imported(tmp_path, [wide], ["<p>At <code>100</code></p>"])
     charlie = make_member(books, "charlie", Role.ADMIN)

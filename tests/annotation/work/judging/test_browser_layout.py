@@ -43,21 +43,46 @@ def desktop(width: int, height: int) -> dict[str, object]:
     return {"viewport": {"width": width, "height": height}}
 
 
+SPILLS = """() => [...document.querySelectorAll(".panel .button, .pair-card .button")]
+  .filter((it) => it.checkVisibility())
+  .filter((it) => it.scrollWidth > it.clientWidth || it.getBoundingClientRect().right > innerWidth)
+  .map((it) => it.textContent.trim())"""
+INSIDE = """() => [...document.querySelectorAll("#query, .grade, .others summary")].every((it) => {
+  const box = it.getBoundingClientRect();
+  return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight && box.left >= 0 && box.right <= innerWidth;
+})"""
+
+
 @pytest.mark.parametrize("page", [desktop(1440, 900)], indirect=True)
-def test_the_debate_stands_beside_the_text(page):
+def test_the_debate_stands_beside_the_text_and_keys_are_shortcuts_that_move_nothing(page):
     for width, height in ((1440, 900), (1280, 800)):
         page.set_viewport_size({"width": width, "height": height})
         seen = page.evaluate(IN_SIGHT)
         assert seen["grades"] and seen["others"] and seen["query"] and seen["lines"] >= 6
         assert seen["turn"] and seen["beside"] and not seen["sideways"]
         assert seen["debate"], "its lower edge, with the fade that says there is more, ends above the decision bar"
+    relevant = page.get_by_role("button", name="Relevant", exact=True)
+    assert relevant.get_attribute("aria-keyshortcuts") == "1", "a key is no part of a button's name"
+    keys = page.eval_on_selector_all("[data-key]", "them => them.map((it) => [it.dataset.key, it.ariaKeyShortcuts])")
+    assert {"0", "1", "s", "f", "c", "g", "?"} <= {key for key, _ in keys}
+    assert all(key == shortcut for key, shortcut in keys)
+    page.set_viewport_size({"width": 1280, "height": 560})
+    page.evaluate("scrollTo(0, 10)")
+    for key in ("g", "Escape", "s", "Escape", "f", "Escape", "c", "Escape", "?", "Escape"):
+        page.keyboard.press(key)
+        assert page.evaluate("scrollY") == 10, key
+        assert not page.evaluate("document.activeElement.matches('.danger, [data-key=u], .grade')"), key
 
 
 @pytest.mark.parametrize("page", [PHONE, desktop(720, 450)], indirect=True, ids=["phone", "1440 x 900 at 200%"])
-def test_narrow_the_query_six_lines_and_the_grades_are_in_sight(page):
+def test_narrow_the_query_six_lines_and_the_grades_are_in_sight_and_stay_there(page):
     seen = page.evaluate(IN_SIGHT)
     assert seen["grades"] and seen["others"] and seen["query"] and not seen["sideways"]
     assert seen["lines"] >= 6
+    page.evaluate("scrollTo({top: 1200, behavior: 'instant'})")
+    assert page.evaluate(INSIDE)
+    heights = page.evaluate("[...document.querySelectorAll('.grade, .others .button')].map(e => e.offsetHeight)")
+    assert min(heights) >= 44
 
 
 @pytest.mark.parametrize("page", [PHONE, desktop(1440, 900)], indirect=True, ids=["phone", "desktop"])
@@ -65,17 +90,22 @@ def test_what_is_done_and_left_stays_in_one_line_with_the_saved_answer(page):
     item = page.locator("#desk").get_attribute("data-item")
     page.keyboard.press("1")
     page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
-    said, counter = page.locator(".counts .said"), page.locator(".counts > p").first
-    said.wait_for()
+    saved, counter = page.locator(".counts .said"), page.locator(".counts > p").first
+    saved.wait_for()
     assert " ".join(counter.inner_text().split()) == "1 today · 2 left"
-    boxes = [counter.bounding_box(), said.bounding_box()]
+    boxes = [counter.bounding_box(), saved.bounding_box()]
     assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"] and boxes[1]["x"] + boxes[1]["width"] <= 1440
     assert abs(sum((-1) ** n * (box["y"] + box["height"] / 2) for n, box in enumerate(boxes))) < 8, "one line"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True)
-def test_on_a_phone_the_query_folds_to_a_line_that_opens(page):
+def test_on_a_phone_the_query_folds_to_a_line_that_opens_and_no_words_leave_their_buttons(page):
+    for panel in ("skip", "flag"):
+        page.locator(f"#{panel} > summary").tap()
+        assert page.locator(f"#{panel} .panel .button").last.bounding_box()["width"] > 300
+        assert page.evaluate(SPILLS) == []
+    page.reload()
     drawn = "() => getComputedStyle(document.querySelector('.question')).clipPath"
     assert page.evaluate(drawn) == "none"
     before = page.evaluate("document.documentElement.scrollHeight")
@@ -85,41 +115,6 @@ def test_on_a_phone_the_query_folds_to_a_line_that_opens(page):
     assert page.evaluate("document.documentElement.scrollHeight") == before, "nothing moves"
     page.locator("#query").tap(position={"x": 10, "y": 5})
     assert page.evaluate(drawn) == "none"
-
-
-@pytest.mark.parametrize("page", [desktop(1280, 800)], indirect=True)
-def test_keys_are_shortcuts_and_no_part_of_a_buttons_name(page):
-    relevant = page.get_by_role("button", name="Relevant", exact=True)
-    assert relevant.get_attribute("aria-keyshortcuts") == "1"
-    keys = page.eval_on_selector_all("[data-key]", "them => them.map((it) => [it.dataset.key, it.ariaKeyShortcuts])")
-    assert {"0", "1", "s", "f", "c", "g", "?"} <= {key for key, _ in keys}
-    assert all(key == said for key, said in keys)
-
-
-@pytest.mark.parametrize("page", [desktop(1280, 560)], indirect=True)
-def test_keys_that_open_something_move_nothing(page):
-    page.evaluate("scrollTo(0, 10)")
-    before = page.evaluate("scrollY")
-    assert before == 10
-    for key in ("g", "Escape", "s", "Escape", "f", "Escape", "c", "Escape", "?", "Escape"):
-        page.keyboard.press(key)
-        assert page.evaluate("scrollY") == before, key
-        focus = page.evaluate("document.activeElement.matches('.danger, [data-key=u], .grade')")
-        assert not focus, key
-
-
-SPILLS = """() => [...document.querySelectorAll(".panel .button, .pair-card .button")]
-  .filter((it) => it.checkVisibility())
-  .filter((it) => it.scrollWidth > it.clientWidth || it.getBoundingClientRect().right > innerWidth)
-  .map((it) => it.textContent.trim())"""
-
-
-@pytest.mark.parametrize("page", [PHONE], indirect=True)
-def test_on_a_phone_no_words_of_skip_and_flag_leave_their_buttons(page):
-    for panel in ("skip", "flag"):
-        page.locator(f"#{panel} > summary").tap()
-        assert page.locator(f"#{panel} .panel .button").last.bounding_box()["width"] > 300
-        assert page.evaluate(SPILLS) == []
     page.goto("/c/books/judge/query/")
     assert page.locator(".query-keys", has_text="A grade key").is_hidden(), "a phone has no keys"
     page.locator(".card-more > summary").first.tap()

@@ -59,9 +59,7 @@ def press_twice(page, press: Callable, after: int) -> None:
 
 @pytest.mark.parametrize(("press", "options"), first_quick([(by_key, {}), (by_mouse, {}), (by_touch, PHONE)]))
 @pytest.mark.parametrize("role", first_quick([Role.ANNOTATOR, Role.ADJUDICATOR]))
-def test_a_second_press_judges_nothing(
-    books, new_page: NewPage, instance, press: Callable, options: dict, role: Role
-) -> None:
+def test_a_second_press_judges_nothing(books, new_page, instance, press, options, role):
     adjudicates = role == Role.ADJUDICATOR
     for _ in range(6):
         item = make_item(make_pair(books))
@@ -100,9 +98,7 @@ def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
 
 
 @pytest.mark.parametrize(("press", "options"), first_quick([(by_mouse, {}), (by_key, {}), (by_touch, PHONE)]))
-def test_on_a_whole_query_the_page_takes_no_second_press(
-    books, new_page: NewPage, instance, press: Callable, options: dict
-) -> None:
+def test_on_a_whole_query_the_page_takes_no_second_press(books, new_page, instance, press, options):
     query = make_query(books)
     for _ in range(4):
         make_item(make_pair(books, query, make_document(books, TEXT)))

@@ -1,6 +1,5 @@
 """The judging page is quick and light: from a key to the next pair, and what a first visit loads."""
 
-from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any
 
@@ -42,9 +41,7 @@ def alice() -> Membership:
     return make_member(collection, "alice")
 
 
-def test_from_a_key_to_the_next_pair_is_under_100_ms(
-    alice: Membership, new_page: Callable[..., Any], instance: dict[str, str]
-) -> None:
+def test_from_a_key_to_the_next_pair_is_under_100_ms(alice, new_page, instance):
     page = new_page(user=alice.user)
     page.goto("/c/books/judge/")
     page.keyboard.press("1")
@@ -62,9 +59,7 @@ def test_from_a_key_to_the_next_pair_is_under_100_ms(
     assert shift <= MOST_SHIFT
 
 
-def test_a_first_visit_loads_at_most_60_kb_in_6_requests(
-    alice: Membership, new_page: Callable[..., Any], instance: dict[str, str]
-) -> None:
+def test_a_first_visit_loads_at_most_60_kb_in_6_requests(alice, new_page, instance):
     page = new_page(user=alice.user)
     page.goto("/c/books/judge/")
     page.get_by_role("button", name="Start judging").click()

@@ -62,21 +62,18 @@ def status_of(item: Item) -> dict[str, Any]:
     return selectors.campaign_status(item.collection, Campaign.objects.get(policy="evidence"))
 
 
-def test_the_page_shows_the_texts_and_what_failed(item: Item, client: Client) -> None:
+def test_texts_that_failed_are_shown_rated_and_saved_as_a_new_version_by_the_person(item: Item, client: Client) -> None:
     page = client.post("/c/books/judge/next/", headers=HTMX).text
-    assert PROBLEM.capitalize() in page
-    assert "fidelity to teacher" in page
-    assert "101 °C &lt;b&gt;always&lt;/b&gt;" in page
-    assert "failed its checks" in page
-    assert 'name="grade"' not in page
-
-
-def test_saved_texts_are_a_new_version_by_the_person(item: Item, client: Client) -> None:
-    answer = client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS, "milliseconds": "1200"})
+    assert PROBLEM.capitalize() in page and "failed its checks" in page and "fidelity to teacher" in page
+    assert "101 °C &lt;b&gt;always&lt;/b&gt;" in page and 'name="grade"' not in page
+    form = {**claim(client), **TEXTS, "milliseconds": "1200"}
+    refused = client.post("/c/books/judge/evidence/", {**form, "rating": "6"}, headers=HTMX)
+    assert refused.status_code == 422 and "from 1 to 5" in refused.text
+    answer = client.post("/c/books/judge/evidence/", {**form, "rating": "2"})
     assert (answer.status_code, answer["Location"]) == (303, "/c/books/judge/")
     target = newest_targets(item.collection).get()
     assert (target.kind, target.writer, target.version, target.item) == ("person", "alice", 2, item)
-    assert (target.contribution, target.evidence) == (TEXTS["contribution"], TEXTS["evidence"])
+    assert (target.contribution, target.evidence, target.rating) == (TEXTS["contribution"], TEXTS["evidence"], 2)
     assert target.measures["rules"]["fidelity"] == 1.0
     assert target.measures["milliseconds"] == 1200
     item.refresh_from_db()
@@ -87,14 +84,9 @@ def test_saved_texts_are_a_new_version_by_the_person(item: Item, client: Client)
     assert (status["escalated"], status["open"], status["settled"]) == (1, 0, 1)
     assert "Edited" in client.get("/c/books/judge/history/").text
     assert client.get(f"/c/books/judge/history/{item.pk}/").status_code == 200
-
-
-def test_the_texts_are_rated_as_they_were_found(item: Item, client: Client) -> None:
-    form = {**claim(client), **TEXTS}
-    refused = client.post("/c/books/judge/evidence/", {**form, "rating": "6"}, headers=HTMX)
-    assert refused.status_code == 422 and "from 1 to 5" in refused.text
-    client.post("/c/books/judge/evidence/", {**form, "rating": "2"})
-    assert newest_targets(item.collection).get().rating == 2
+    page = signed_in(make_member(item.collection, "charlie", Role.ADMIN)).get(f"/c/books/pairs/{item.pair_id}/").text
+    assert TEXTS["evidence"] in page and PROBLEM.capitalize() in page
+    assert "judged by measurer" in page and "2</strong> by alice" in page
 
 
 def test_undo_withdraws_the_version_and_keeps_the_text(item: Item, client: Client) -> None:
@@ -120,24 +112,16 @@ def test_undo_withdraws_the_version_and_keeps_the_text(item: Item, client: Clien
         ("evidence", "x" * 20_001, "the limit is 20,000"),
     ],
 )
-def test_a_text_that_cannot_be_a_target_is_kept_on_the_page(
-    item: Item, client: Client, name: str, value: str, words: str
-) -> None:
-    answer = client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS, name: value}, headers=HTMX)
-    assert answer.status_code == 422
-    assert words in answer.text
-    other = TEXTS["evidence" if name == "contribution" else "contribution"]
-    assert other in answer.text
-    assert Target.objects.count() == 1
-
-
-def test_a_lost_lease_keeps_both_texts(item: Item, client: Client) -> None:
+def test_a_text_that_cannot_be_a_target_or_comes_too_late_is_kept_on_the_page(item, client, name, value, words):
     lease = claim(client)
+    answer = client.post("/c/books/judge/evidence/", {**lease, **TEXTS, name: value}, headers=HTMX)
+    assert answer.status_code == 422
+    assert words in answer.text and TEXTS["evidence" if name == "contribution" else "contribution"] in answer.text
     Item.objects.filter(pk=item.pk).update(state="settled")
     answer = client.post("/c/books/judge/evidence/", {**lease, **TEXTS}, headers=HTMX)
-    assert answer.status_code == 409
-    assert TEXTS["contribution"] in answer.text
-    assert TEXTS["evidence"] in answer.text
+    assert answer.status_code == 409, "a lost lease"
+    assert TEXTS["contribution"] in answer.text and TEXTS["evidence"] in answer.text
+    assert Target.objects.count() == 1
 
 
 def test_a_grade_settles_no_texts_and_texts_no_grade(item: Item, client: Client, collection: Collection) -> None:
@@ -153,9 +137,7 @@ def test_a_grade_settles_no_texts_and_texts_no_grade(item: Item, client: Client,
     assert "needs a grade" in answer.text
 
 
-def test_whoever_judges_meets_grades_first_and_skip_and_flag_work(
-    item: Item, collection: object, client: Client
-) -> None:
+def test_whoever_judges_meets_grades_first_and_skip_and_flag_work(item, collection, client):
     """What asks for texts says that its pair is relevant: an audit of it is judged before."""
     audit = make_item(item.pair, "audit")
     lease = claim(client)
@@ -181,27 +163,14 @@ def test_a_later_grade_counts_though_texts_were_settled_after_its_item(item: Ite
     assert (Label.objects.get().grade, Label.objects.get().origin) == (0, "people")
 
 
-def test_the_pairs_page_shows_every_version_to_admins(item: Item, client: Client, collection: Collection) -> None:
-    client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS})
+def test_the_writing_begins_with_pairs_that_wait_for_nobody(item: Item, collection: Collection) -> None:
     admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
-    page = admin.get(f"/c/books/pairs/{item.pair_id}/").text
-    assert TEXTS["evidence"] in page
-    assert PROBLEM.capitalize() in page
-    assert "judged by measurer" in page and "2</strong> by alice" in page
-
-
-def test_an_admin_starts_the_writing_on_the_campaigns_page(item: Item, collection: Collection, client: Client) -> None:
-    admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
-    page = admin.get("/c/books/campaigns/").text
-    assert "<strong>0</strong> of 1 relevant pair has usable evidence" in page
-    given = {"write-writer": "offline-writer", "write-measure": "offline-measurer"}
-    assert client.post("/c/books/campaigns/evidence/", given).status_code == 403
-    page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
+    assert "<strong>0</strong> of 1 relevant pair has usable evidence" in admin.get("/c/books/campaigns/").text
+    form = {"write-writer": "offline-writer", "write-measure": "offline-measurer"}
+    page = admin.post("/c/books/campaigns/evidence/", form, follow=True).text
     assert "Nothing to do" in page, "its only relevant pair waits for a person"
     other = make_pair(collection, None, make_document(collection, "Water boils at 100 °C."))
     Label.objects.create(pair=other, grade=1, origin="debate")
-    page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
-    campaign = Campaign.objects.order_by("-pk")[0]
+    admin.post("/c/books/campaigns/evidence/", form)
+    campaign = Campaign.objects.latest("pk")
     assert (campaign.policy, campaign.state, campaign.work.get().pair) == ("evidence", "running", other)
-    wrong = admin.post("/c/books/campaigns/evidence/", {"write-writer": "nobody"})
-    assert wrong.status_code == 422

@@ -65,9 +65,7 @@ def send(client: Client, door: str, held: dict[str, str], decision: str) -> Any:
 
 
 @pytest.mark.parametrize(("first", "other", "door"), TWO)
-def test_only_the_same_decision_sent_again_is_answered_as_done(
-    books: Collection, client: Client, first: str, other: str, door: str
-) -> None:
+def test_only_the_same_decision_sent_again_is_answered_as_done(books, client, first, other, door):
     make_scene(books, 2)
     held = claim(client)
     assert send(client, door, held, first).status_code == 200

@@ -1,12 +1,9 @@
 """Attention checks, batches, repeats, the qualification test, consent (DREAM F.2)."""
 
-import json
 import re
 from collections import Counter
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -19,15 +16,16 @@ from annotation.work.quality_control.onboarding import PRACTICE_COUNT
 from annotation.work.queue import assignment, check_scheduling
 from annotation.work.queue.annotators import SubmittedAnswer
 from annotation.work.queue.assignment import DecisionRefused
+from annotation.work.settings import guidelines
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Attempt, JudgeVersion, Panel
 from judges.records import Turn
-from tests.annotation.work.judging.test_judging_pages import signed_in
+from tests.called import call
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign, escalate
-from tests.queue_scene import claim, desk, skip, submit
+from tests.queue_scene import claim, desk, signed_in, skip, submit
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -120,7 +118,7 @@ def test_whole_queries_make_up_for_the_places_that_a_page_passes_over():
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
-def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
+def test_easy_gold_of_both_labels_gets_arguments_comes_in_its_share_and_leaves_no_label():
     collection = make_collection(checks=0.2)
     make_scene(collection, ordinary=20, known=0)
     easy = []
@@ -140,12 +138,18 @@ def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
         assert {turn["verdict"] for turn in item.turns if turn["side"] == "for"} == {1}
         assert {turn["verdict"] for turn in item.turns if turn["side"] == "against"} == {0}
     alice = make_member(collection, "alice")
-    reasons = set()
+    reasons = Counter()
     lease = claim(alice)
     while lease is not None:
-        reasons.add(lease.item.reason)
+        reasons[lease.item.reason] += 1
         lease = submit(alice, lease, 1)
-    assert "check" in reasons
+    drawn = [
+        check_scheduling.schedule_item(seed=0, annotator=alice.pk, number=n, checks=0.2, repeats=0)
+        for n in range(sum(reasons.values()))
+    ]
+    assert reasons == {"disagreement": 20, "check": drawn.count("check")} and reasons["check"] > 0
+    assert Label.objects.count() == 20
+    assert not Item.objects.filter(reason="check").exclude(state="standing").exists()
 
 
 def argued(pair, rounds: int, couples: int = 1, by: str = "a model") -> GoldArguments:
@@ -198,7 +202,10 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
         if number < 2:
             argued(pair, 2)
     client = signed_in(make_member(collection, "charlie", Role.ADMIN))
+    # Where people read debates of the offline pair nobody is asked to pay, whatever the default panel has.
     JudgeVersion.objects.update(provider="offline")
+    Panel.objects.update(is_default=False)
+    Panel.objects.create(name="models", debate=[make_judge(name).name for name in "xy"], ensemble=[], is_default=True)
     answer = client.get("/c/books/quality-control/")
     page, forecast = answer.text, answer.context["arguments"]
     assert (forecast.by_models, forecast.offline, forecast.writers) == (0, 5, "")
@@ -218,45 +225,29 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
     assert client.post("/c/books/quality-control/checks/arguments/").status_code == 422, "it is asked for already"
 
 
-def test_nobody_is_asked_to_pay_for_arguments_that_no_check_would_show():
-    """People read debates of the offline pair, and the default panel has models."""
-    collection = make_collection("books", checks=0.2)
-    make_scene(collection, ordinary=2, known=0)
-    gold(make_pair(collection), 1)
-    JudgeVersion.objects.update(provider="offline")
-    models = [make_judge(name).name for name in ("x", "y")]
-    Panel.objects.update(is_default=False)
-    Panel.objects.create(name="models", debate=models, ensemble=[], is_default=True)
-    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
-    page = client.get("/c/books/quality-control/").text
-    assert "/quality-control/checks/arguments/" not in page
-    JudgeVersion.objects.update(provider="openai")
-    assert "/quality-control/checks/arguments/" in client.get("/c/books/quality-control/").text
-
-
-def test_each_of_four_agents_has_a_statement_of_its_own():
-    document = "Mappings map keys to values. Dictionaries keep the order of insertion. Sets have none."
-    collection = make_collection()
-    query = make_query(collection, "Do dictionaries keep their order?", answers=["The order of insertion is kept."])
-    pair = make_pair(collection, query, make_document(collection, document))
-    for one in (pair, make_pair(collection, make_query(collection, "?"), make_document(collection, "."))):
-        turns = attention_checks.offline_turns(one, DebateForm(3, couples=2))
-        for number in (1, 2, 3):
-            said = [turn["reason"] for turn in turns if turn["round"] == number]
-            assert len(said) == len(set(said)) == 4
+def escalate_four(campaign, pair) -> None:
+    """Two more agents said as much, each in its own words."""
+    escalate(campaign, pair)
+    for turn in Attempt.objects.filter(pair=pair):
+        turn.pk, turn.agent_pair, turn.reason = None, 1, f"Another says: {turn.reason}"
+        turn.save()
 
 
 def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
     collection = make_collection(checks=0.2)
     campaign = debating_campaign(collection)
     for _ in range(6):
-        item = escalate(campaign, make_pair(collection))
-        for turn in Attempt.objects.filter(pair=item.pair_id):
-            turn.pk, turn.agent_pair = None, 1
-            turn.save()
+        escalate_four(campaign, make_pair(collection))
     for number in range(20):
         gold(make_pair(collection), number % 2)
+    # The offline agents have each its own statement even where there is nothing to say.
+    empty = make_pair(collection, make_query(collection, "?"), make_document(collection, "."))
+    turns = attention_checks.offline_turns(empty, DebateForm(3, couples=2))
+    assert all(len({turn["reason"] for turn in turns if turn["round"] == number}) == 4 for number in (1, 2, 3))
     shape = "2 rounds, 8 turns, 0-0-1-1"
+    assert matching.stance_of(shape) == DebateForm(2, couples=2)
+    for other in ("", "2 rounds, 4 turns, 1-0", "2 rounds, 8 turns, 0-1-0-1", "2 rounds, 6 turns, 0-0-1"):
+        assert matching.stance_of(other) is None
     assert attention_checks.read_features(collection)[0][0].shape == shape
     assert attention_checks.make_checks(collection=collection, count=6, seed=1, by=None) == 6
     for item in Item.objects.filter(reason="check"):
@@ -268,94 +259,42 @@ def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
             assert len({turn["reason"] for turn in item.turns if turn["round"] == number}) == 4, "each its own"
 
 
-def test_a_kept_stance_is_told_by_the_form_of_a_debate():
-    assert matching.stance_of("3 rounds, 6 turns, 0-1") == DebateForm(3)
-    assert matching.stance_of("2 rounds, 8 turns, 0-0-1-1") == DebateForm(2, couples=2)
-    others = ("", "2 rounds, 4 turns, 1-0", "2 rounds, 8 turns, 0-1-0-1", "2 rounds, 6 turns, 0-0-1")
-    assert [matching.stance_of(shape) for shape in others] == [None] * 4
-
-
-def test_dreams_own_form_is_a_relevant_pair_with_arguments_about_something_else():
-    collection = make_collection("books", checks=0.2)
-    make_scene(collection, ordinary=6, known=0)
-    for number in range(10):
-        gold(make_pair(collection), number % 2)
-    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
-    sent = client.post("/c/books/quality-control/checks/", {"checks-size": 4, "checks-seed": 1, "checks-form": "dream"})
-    assert sent.status_code == 302, sent.text[:500]
-    made = list(Item.objects.filter(reason="check"))
-    assert len(made) == 4
-    shape = attention_checks.read_features(collection)[0][0].shape
-    for item in made:
-        assert Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade == 1
-        assert matching.shape_of(item.turns) == shape
-        assert all(quote["start"] is None for turn in item.turns for quote in turn["quotes"])
-        said = Attempt.objects.exclude(pair=item.pair_id).values_list("reason", flat=True)
-        assert {turn["reason"] for turn in item.turns} <= set(said), "of a debate about another query"
-
-
-def test_dreams_form_beside_four_agents_shows_what_each_of_them_said():
+def test_dreams_own_form_is_a_relevant_pair_with_what_each_agent_said_about_something_else():
     collection = make_collection("books", checks=0.2)
     campaign = debating_campaign(collection)
     for _ in range(4):
-        item = escalate(campaign, make_pair(collection))
-        for turn in Attempt.objects.filter(pair=item.pair_id):
-            turn.pk, turn.agent_pair, turn.reason = None, 1, f"Another says: {turn.reason}"
-            turn.save()
-    gold(make_pair(collection), 1)
-    out = StringIO()
-    call_command("attention_checks", "books", "--count=1", "--form=dream", "--json", stdout=out, stderr=StringIO())
-    assert json.loads(out.getvalue()) == {
-        "collection": "books", "form": "dream", "made": 1, "standing": 1, "answered": 0, "gold": 0,
-        "gold_by_models": 0, "gold_offline": 0,
-    }  # fmt: skip
-    turns = Item.objects.get(reason="check").turns
-    assert matching.shape_of(turns) == "2 rounds, 8 turns, 0-0-1-1"
-    assert len({turn["reason"] for turn in turns}) == 8
+        escalate_four(campaign, make_pair(collection))
+    for number in range(4):
+        gold(make_pair(collection), number % 2)
+    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
+    sent = client.post("/c/books/quality-control/checks/", {"checks-size": 1, "checks-seed": 1, "checks-form": "dream"})
+    assert sent.status_code == 302, sent.text[:500]
+    document = call("attention_checks", "books", "--count=1", "--form=dream", "--json").json
+    assert (document["form"], document["made"], document["standing"], document["gold"]) == ("dream", 1, 2, 0)
+    for item in Item.objects.filter(reason="check"):
+        assert Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade == 1
+        assert matching.shape_of(item.turns) == "2 rounds, 8 turns, 0-0-1-1"
+        assert all(quote["start"] is None for turn in item.turns for quote in turn["quotes"])
+        reasons = {turn["reason"] for turn in item.turns}
+        elsewhere = Attempt.objects.exclude(pair=item.pair_id).values_list("reason", flat=True)
+        assert len(reasons) == 8 and reasons <= set(elsewhere), "of a debate about another query"
 
 
-def test_the_command_counts_says_what_arguments_cost_and_asks_only_when_told(monkeypatch):
+def test_the_command_counts_says_what_arguments_cost_and_asks_only_when_told():
     collection = make_collection("books", checks=0.2)
     make_scene(collection, ordinary=2, known=0)
     JudgeVersion.objects.update(provider="openai")
     gold(make_pair(collection), 1)
 
-    def run(*options: str) -> tuple[dict[str, object], str]:
-        out, err = StringIO(), StringIO()
-        call_command("attention_checks", "books", "--json", *options, stdout=out, stderr=err)
-        return json.loads(out.getvalue()), err.getvalue()
-
-    document, said = run("--estimate")
-    assert document["asked"] is False and "estimate: about 4 calls" in said
-    assert (document["gold_by_models"], document["gold_offline"]) == (0, 1)
+    command = ("attention_checks", "books", "--json")
+    estimate = call(*command, "--estimate")
+    assert estimate.json["asked"] is False and "estimate: about 4 calls" in estimate.err
+    assert (estimate.json["gold_by_models"], estimate.json["gold_offline"]) == (0, 1)
     assert not ArgumentsRequest.objects.exists()
-    assert run("--write-arguments")[0]["asked"] is True and ArgumentsRequest.objects.count() == 1
-    assert run("--count", "1")[0]["made"] == 1
-    assert run("--withdraw")[0]["withdrawn"] == 1
-    with pytest.raises(SystemExit) as end:
-        run("--count", "0")
-    assert end.value.code == 2
-
-
-def test_checks_come_in_their_share_and_leave_no_label():
-    collection = make_collection(checks=0.1)
-    make_scene(collection, ordinary=36, known=30)
-    assert attention_checks.make_checks(collection=collection, count=30, seed=1, by=None) == 30
-    alice = make_member(collection, "alice")
-    reasons = Counter()
-    lease = claim(alice)
-    while lease is not None:
-        reasons[lease.item.reason] += 1
-        lease = submit(alice, lease, 1)
-    lent = sum(reasons.values())
-    drawn = [
-        check_scheduling.schedule_item(seed=0, annotator=alice.pk, number=n, checks=0.1, repeats=0) for n in range(lent)
-    ]
-    assert reasons == {"disagreement": 36, "check": drawn.count("check")}
-    assert drawn.count("check") > 0
-    assert Label.objects.count() == 36
-    assert not Item.objects.filter(reason="check").exclude(state="standing").exists()
-    assert {item.shown_as for item in Item.objects.filter(reason="check")} == {"disagreement"}
+    assert call(*command, "--write-arguments").json["asked"] is True and ArgumentsRequest.objects.count() == 1
+    assert call(*command, "--count=1").json["made"] == 1
+    assert call(*command, "--withdraw").json["withdrawn"] == 1
+    assert call(*command, "--count=0").code == 2
 
 
 def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
@@ -391,17 +330,7 @@ def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
     assert max(costs["check"] | costs["repeat"]) <= max(costs["disagreement"]), costs
 
 
-def test_without_checks_the_queue_goes_on_as_ever():
-    collection = make_collection(checks=0.5)
-    make_scene(collection, ordinary=4, known=0)
-    alice = make_member(collection, "alice")
-    lease, count = claim(alice), 0
-    while lease is not None:
-        count, lease = count + 1, submit(alice, lease, 1)
-    assert count == 4
-
-
-def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
+def test_what_cannot_be_made_is_refused_and_has_a_disabled_button_with_the_reason():
     collection = make_collection("books")
     client = signed_in(make_member(collection, "charlie", Role.ADMIN))
 
@@ -411,8 +340,21 @@ def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
         assert found and (not found[2] or f'id="{found[2]}"' in page)
         return bool(found[1])
 
+    def make(form: str = "own") -> int:
+        return attention_checks.make_checks(collection=collection, count=3, seed=1, by=None, form=form)
+
     assert disabled("Create checks") and disabled("Create test")
-    make_scene(collection, ordinary=1, known=5)
+    with pytest.raises(BadInput, match="is waiting"):
+        make()
+    make_scene(collection, ordinary=1, known=0)
+    with pytest.raises(BadInput, match="No gold pairs"):
+        make()
+    gold(make_pair(collection), 0)
+    with pytest.raises(BadInput, match="DREAM"):
+        make("dream")
+    assert make() == 1, "arguments are written for it"
+    Item.objects.filter(reason="check").delete()
+    make_scene(collection, ordinary=1, known=4)
     assert not disabled("Create checks") and disabled("Create test")
     gold(make_pair(collection), 0)
     assert not disabled("Create test")
@@ -420,35 +362,15 @@ def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
     assert disabled("Create checks")
 
 
-def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
-    collection = make_collection()
-    with pytest.raises(BadInput, match="is waiting"):
-        attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
-    make_scene(collection, ordinary=2, known=0)
-    with pytest.raises(BadInput, match="No gold pairs"):
-        attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
-    gold(make_pair(collection), 0)
-    with pytest.raises(BadInput, match="DREAM"):
-        attention_checks.make_checks(collection=collection, count=3, seed=1, by=None, form="dream")
-    assert attention_checks.make_checks(collection=collection, count=3, seed=1, by=None) == 1, (
-        "arguments are written for it"
-    )
-
-
-def with_two_checks(collection, member) -> None:
-    """The first seed with which the member's first ten items hold two checks."""
+def judge_a_batch(collection, member: Membership, grade: int) -> None:
+    """Ten judgments, two of them on checks whose right answer is 1."""
+    make_scene(collection, ordinary=12, known=3)
+    attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     shares = {"annotator": member.pk, "checks": 0.2, "repeats": 0, "size": 10}
     for seed in range(1000):
         if [check_scheduling.schedule_item(seed=seed, number=n, **shares) for n in range(10)].count("check") == 2:
             break
     Collection.objects.filter(pk=collection.pk).update(seed=seed)
-
-
-def judge_a_batch(collection, member: Membership, grade: int) -> None:
-    """Ten judgments, two of them on checks whose right answer is 1."""
-    make_scene(collection, ordinary=12, known=3)
-    attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
-    with_two_checks(collection, member)
     lease = claim(member)
     for _ in range(10):
         lease = submit(member, lease, grade)
@@ -547,30 +469,6 @@ def test_the_queue_opens_at_the_pass_mark_of_ninety_percent(tested, wrong, passe
     assert (lease and lease.item.reason) == ("disagreement" if passes else None) and not Label.objects.exists()
 
 
-def test_who_failed_takes_another_test_when_there_is_one(tested):
-    alice = make_member(tested, "alice")
-    take_test(alice, wrong=10)
-    with pytest.raises(BadInput, match="no other test"):
-        qualification.allow_retake(membership=alice, by=None)
-    qualification.make_test(collection=tested, size=10, seed=5, by=None)
-    alice.refresh_from_db()
-    qualification.allow_retake(membership=alice, by=None)
-    take_test(alice, wrong=0)
-    assert claim(alice).item.reason == "disagreement"
-
-
-def test_practice_says_what_experts_said_and_the_test_says_nothing(tested):
-    client = signed_in(make_member(tested, "alice"))
-    assert client.get("/c/books/judge/").context["stop"].kind == "trial"
-    page = client.post("/c/books/judge/next/", headers=HTMX).text
-    lease = Assignment.objects.select_related("item").get(state="open")
-    assert "practice" in page
-    right = answer_right(lease)
-    answer = {"item": lease.item_id, "token": lease.token, "grade": right}
-    page = client.post("/c/books/judge/submit/", answer, headers=HTMX).text
-    assert "You agree with" in page and "Continue" in page
-
-
 # --- consent ---------------------------------------------------------------------------------------------------------
 def test_nobody_is_lent_a_pair_before_they_agree_and_a_new_text_asks_again():
     collection = make_collection("books")
@@ -596,8 +494,6 @@ def test_nobody_is_lent_a_pair_before_they_agree_and_a_new_text_asks_again():
 
 
 def test_changed_guidelines_are_announced_until_they_are_acknowledged():
-    from annotation.work.settings import guidelines
-
     collection = make_collection("books")
     make_item(make_pair(collection))
     alice = make_member(collection, "alice")

@@ -18,16 +18,12 @@ pytestmark = pytest.mark.django_db
 FEW, MANY = 10, 50
 
 
-def make_own_checks(collection: Collection, count: int) -> None:
-    made = attention_checks.make_checks(collection=collection, count=count, seed=1, by=None)
-    assert made == count
+def make_checks(collection: Collection, count: int, form: str = "own") -> None:
+    assert attention_checks.make_checks(collection=collection, count=count, seed=1, by=None, form=form) == count
 
 
 def make_dream_checks(collection: Collection, count: int) -> None:
-    made = attention_checks.make_checks(
-        collection=collection, count=count, seed=1, by=None, form=attention_checks.DREAM
-    )
-    assert made == count
+    make_checks(collection, count, attention_checks.DREAM)
 
 
 def make_test(collection: Collection, count: int) -> None:
@@ -38,7 +34,7 @@ def draw_gold(collection: Collection, count: int) -> None:
     gold.draw(collection=collection, size=count - gold.PRACTICE_COUNT, seed=1, spot=0.1, by=None)
 
 
-@pytest.mark.parametrize("act", [make_own_checks, make_dream_checks, make_test, draw_gold])
+@pytest.mark.parametrize("act", [make_checks, make_dream_checks, make_test, draw_gold])
 def test_many_pairs_take_no_more_statements_than_few(act: Callable[[Collection, int], None]) -> None:
     judges, counts = [make_judge("debater-a"), make_judge("debater-b")], []
     for number, count in enumerate((FEW, MANY)):

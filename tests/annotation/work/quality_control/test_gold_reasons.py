@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Role
@@ -25,15 +24,26 @@ from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.queue_scene import signed_in
 
 
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_ENV, KEY)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Messages to workers, with what they carry."""
+    messages: list[Any] = []
+    sender = notifications.message_sender()
+    monkeypatch.setattr(sender, "send_task", lambda task, args, **_rest: messages.append((task, args)))
+    return messages
+
+
 def request_of(made: GoldSet) -> ArgumentsRequest:
     return ArgumentsRequest.objects.get(gold_set=made)
 
 
-def test_the_default_panels_debaters_argue_for_two_rounds(
-    instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_panels_debaters_argue_for_two_rounds(instance, model_server, key):
     """A side that gives in keeps the offline reason beside an expert's pair, and such arguments make no check."""
-    monkeypatch.setenv(KEY_ENV, KEY)
     books = collection_of(8)
     make_panel(model_server, debate=("d1", "d2"))
     model_server.script(
@@ -68,10 +78,7 @@ def test_the_default_panels_debaters_argue_for_two_rounds(
     assert len(model_server.requests()) == 7 * 4 + 2, "a request that ended is not done again"
 
 
-def test_practice_pairs_without_a_reason_get_that_of_a_model(
-    instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(KEY_ENV, KEY)
+def test_practice_pairs_without_a_reason_get_that_of_a_model(instance, model_server, key):
     books = collection_of(8)
     make_panel(model_server, debate=("d1", "d2"))
     model_server.script(d1={"verdict": "stance"}, d2={"verdict": "stance"})
@@ -89,10 +96,7 @@ def test_practice_pairs_without_a_reason_get_that_of_a_model(
         assert (explanation.text, explanation.by) == (f"Scripted {side} of {author} in round 1.", "a, b")
 
 
-def test_four_agents_argue_where_four_debate_each_in_its_own_words(
-    instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(KEY_ENV, KEY)
+def test_four_agents_argue_where_four_debate_each_in_its_own_words(instance, model_server, key):
     books = collection_of(6)
     panel = make_panel(model_server, debate=("stance", "stance"))
     panel.debate = ["a", "a", "b", "b"]
@@ -106,16 +110,10 @@ def test_four_agents_argue_where_four_debate_each_in_its_own_words(
 
 
 @pytest.mark.django_db
-def test_without_a_model_the_offline_pair_writes(model_server: LocalModels) -> None:
-    books = collection_of(8)
-    assert gold_reasons.find_writers(books) is None
-    assert not gold_reasons.write_later(books, by=None)
-
-
-@pytest.mark.django_db
 def test_the_debaters_of_the_last_campaign_write_before_those_of_the_panel(model_server: LocalModels) -> None:
     """What a check shows shall read like the debates around it."""
     books = collection_of(8)
+    assert gold_reasons.find_writers(books) is None and not gold_reasons.write_later(books, by=None)
     make_panel(model_server)
     judges = [make_judge(model_server, name) for name in ("x", "y")]
     make_campaign(books, judges, policy="debate")
@@ -126,21 +124,11 @@ def test_the_debaters_of_the_last_campaign_write_before_those_of_the_panel(model
     assert found is not None and [judge.name for judge in found.debaters] == ["a", "b"]
 
 
-def admin(collection: Any) -> Client:
-    return signed_in(make_member(collection, "charlie", Role.ADMIN))
-
-
 @pytest.mark.django_db(transaction=True)
-def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
-    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(model_server, monkeypatch, sent):
     books = collection_of(8)
     make_panel(model_server, debate=("d1", "d2"))
-    sent: list[Any] = []
-    monkeypatch.setattr(
-        notifications.message_sender(), "send_task", lambda task, args, **_rest: sent.append((task, args))
-    )
-    charlie = admin(books)
+    charlie = signed_in(make_member(books, "charlie", Role.ADMIN))
     page = charlie.get(f"/c/{books.name}/gold/").text
     assert "a, b write" in page and "55 pairs" in page and "about 220 calls" in page
     with monkeypatch.context() as away:
@@ -151,26 +139,15 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
     assert sent == [], "nothing can be sent"
     notifications.redis_client().delete(notifications.redis_key("told", gold_reasons.WRITE))
     monkeypatch.setattr(tasks, "CHORES", [])
-    look_for_lost_messages()
-    look_for_lost_messages()
+    for _ in range(2):  # what every worker does every few seconds
+        tasks.look_for_jobs(["judge"])
     assert sent == [(gold_reasons.WRITE, [])], "once, not at every look"
     assert background.is_unfinished(gold_reasons.WRITE, request_of(made).pk)
 
 
-def look_for_lost_messages() -> None:
-    """What every worker does every few seconds."""
-    tasks.look_for_jobs(["judge"])
-
-
 @pytest.mark.django_db(transaction=True)
-def test_the_message_waits_in_the_queue_while_no_worker_lives(
-    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[Any] = []
+def test_the_message_waits_in_the_queue_while_no_worker_lives(model_server, monkeypatch, sent):
     monkeypatch.setattr("jobs.workers.live_workers", list)
-    monkeypatch.setattr(
-        notifications.message_sender(), "send_task", lambda task, args, **_rest: sent.append((task, args))
-    )
     books = collection_of(14)
     gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
     assert sent == [], "no model is configured"
@@ -179,10 +156,7 @@ def test_the_message_waits_in_the_queue_while_no_worker_lives(
     assert sent == [(gold_reasons.WRITE, [])] and background.is_unfinished(gold_reasons.WRITE, request_of(made).pk)
 
 
-def test_two_workers_do_not_ask_for_the_same_twice(
-    instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(KEY_ENV, KEY)
+def test_two_workers_do_not_ask_for_the_same_twice(instance: object, model_server: LocalModels, key: None) -> None:
     books = collection_of(6)
     make_panel(model_server, debate=("stance", "stance"))
     made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)

@@ -1,10 +1,10 @@
 """Onboarding teaches: guidelines first, reasons after practice, positions, a failed test and its retake."""
 
+from dataclasses import fields, replace
 from io import BytesIO
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from annotation.models import AuditEntry, Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldArguments, GoldExplanation, GoldPair, GoldSet
@@ -17,25 +17,13 @@ from tests.factories import client_of, make_collection, make_document, make_memb
 from tests.queue_scene import claim, skip, submit
 
 
-def progress(**values: int) -> QualificationResult:
-    zeros = dict.fromkeys(("answered", "right", "total", "practised", "practice", "practice_ended", "ended"), 0)
-    return QualificationResult(**zeros | values)
-
-
 @pytest.mark.parametrize(
     ("mark", "total", "needed"), [(90, 10, 9), (90, 9, 9), (70, 20, 14), (67, 3, 3), (66, 3, 2), (0, 5, 0), (100, 5, 5)]
 )
 def test_as_many_right_answers_are_needed_as_reach_the_mark(mark: int, total: int, needed: int) -> None:
-    assert OnboardingStop("failed", mark=mark, result=progress(total=total)).needed == needed
+    result = QualificationResult(*[0] * len(fields(QualificationResult)))
+    assert OnboardingStop("failed", mark=mark, result=replace(result, total=total)).needed == needed
     assert 100 * needed >= mark * total and (needed == 0 or 100 * (needed - 1) < mark * total)
-
-
-def test_the_position_counts_within_practice_and_then_within_the_test() -> None:
-    parts = dict(practice=5, total=20)
-    assert (progress(**parts).in_practice, progress(**parts).position) == (True, 1)
-    assert progress(**parts, practice_ended=4).position == 5
-    after = progress(**parts, practice_ended=5, ended=6)
-    assert (after.in_practice, after.position) == (False, 7)
 
 
 @pytest.fixture
@@ -59,12 +47,13 @@ def charlie(books: Collection) -> Client:
     return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
-def fail(member: Membership) -> None:
+def take(member: Membership, *, wrong: bool) -> None:
+    """The practice pairs, then the test."""
     for _ in range(5):
         submit(member, claim(member), 0)
     lease = claim(member)
     while lease is not None:
-        lease = submit(member, lease, answer_right(lease, wrong=True))
+        lease = submit(member, lease, answer_right(lease, wrong=wrong))
     member.refresh_from_db()
 
 
@@ -98,17 +87,14 @@ def test_the_page_counts_practice_and_the_test_with_skipped_pairs(alice: Members
 
 @pytest.mark.parametrize("wrong", [False, True])
 def test_each_practice_answer_is_followed_by_the_reason(alice: Membership, wrong: bool) -> None:
-    client = client_of(alice)
     lease = claim(alice)
-    GoldExplanation.objects.create(
-        pair=lease.item.pair, text="The <b>second</b> sentence answers it.", written_by="Dr. E"
-    )
+    text = "The <b>second</b> sentence answers it."
+    GoldExplanation.objects.create(pair=lease.item.pair, text=text, written_by="Dr. E")
     sent = {"item": lease.item_id, "token": lease.token, "grade": answer_right(lease, wrong=wrong)}
-    page = client.post("/c/books/judge/submit/", sent, headers=HTMX).text
+    page = client_of(alice).post("/c/books/judge/submit/", sent, headers=HTMX).text
     assert ("The experts disagree" if wrong else "You agree with the experts") in page
-    assert (
-        "The &lt;b&gt;second&lt;/b&gt; sentence answers it." in page and "Dr. E" in page and "Practice 1 of 5" in page
-    )
+    for words in ("The &lt;b&gt;second&lt;/b&gt; sentence answers it.", "Dr. E", "Practice 1 of 5"):
+        assert words in page
 
 
 def test_a_file_holds_before_the_experts_and_these_before_a_model(books: Collection) -> None:
@@ -158,12 +144,10 @@ def test_all_gold_is_downloaded_and_uploaded_with_its_explanations(books: Collec
     assert AuditEntry.objects.filter(act="gold.explained").count() == 3
 
 
-def test_a_failed_test_is_a_state_with_a_request_that_the_admin_settles_with_one_act(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_a_failed_test_is_a_state_with_a_request_that_the_admin_settles_with_one_act(books, alice, charlie):
     with pytest.raises(BadInput):
         onboarding.ask_retake(membership=alice)
-    fail(alice)
+    take(alice, wrong=True)
     client = client_of(alice)
     assert "0 of your 4 answers were correct; 4 are required." in client.get("/c/books/judge/").text
     assert "0 of your 4 test answers were correct; 4 are required" in client.get("/c/books/").text
@@ -186,12 +170,8 @@ def test_a_failed_test_is_a_state_with_a_request_that_the_admin_settles_with_one
     pairs = [set(Item.objects.filter(reason="qualification", seq=seq).values_list("pair", flat=True)) for seq in (0, 1)]
     assert not pairs[0] & pairs[1]
     assert client.post("/c/books/judge/retake/").status_code == 409
-
-
-def test_without_unused_gold_the_admin_is_told_and_the_request_stays(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
-    fail(alice)
+    # Without unused gold the admin is told and the request stays, until the test is waived.
+    take(alice, wrong=True)
     onboarding.ask_retake(membership=alice)
     for pair in qualification.free_gold_pairs(books, dict.fromkeys(Pair.objects.values_list("pk", flat=True), 1)):
         Item.objects.create(collection=books, pair=pair, reason="qualification", seq=9, state="withdrawn", place=0)
@@ -199,10 +179,7 @@ def test_without_unused_gold_the_admin_is_told_and_the_request_stays(
     assert answer.status_code == 422 and "There is no other test" in answer.text
     alice.refresh_from_db()
     assert alice.retake_asked_at is not None
-
-
-def test_waiving_and_passing_end_a_request(books: Collection, alice: Membership) -> None:
-    Membership.objects.filter(pk=alice.pk).update(failed_at=timezone.now(), retake_asked_at=timezone.now())
     qualification.waive_test(membership=alice, by=None)
     alice.refresh_from_db()
     assert alice.retake_asked_at is None and alice.qualified_at is not None
+    assert claim(alice).item.reason == "disagreement"

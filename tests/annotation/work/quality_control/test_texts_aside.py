@@ -10,7 +10,7 @@ from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
 from corpus.errors import BadInput
 from corpus.evidence.targets import newest_targets
-from corpus.models import Collection, Item, Judgment, Label, Pair, Target
+from corpus.models import Item, Judgment, Label, Pair, Target
 from tests.annotation.work.judging.test_evidence_pages import TEXTS, client, collection, item, status_of
 from tests.annotation.work.judging.test_judging_pages import claim, signed_in
 from tests.aspects_scene import ice_scene
@@ -49,9 +49,7 @@ def test_an_edited_text_leaves_with_its_author_and_comes_back(item: Item, client
     assert exclusion.exclude_judgments(membership=alice, by=None).size == 1, "and it can go once more"
 
 
-def test_where_somebody_else_wrote_meanwhile_their_text_holds(
-    item: Item, client: Client, alice: Membership, collection: Collection
-) -> None:
+def test_where_somebody_else_wrote_meanwhile_their_text_holds(item, client, alice, collection):
     write(client)
     act = exclusion.exclude_judgments(membership=alice, by=None)
     write(signed_in(make_member(collection, "bob")), contribution="By Bob.")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus.collections.task_order import change_overlap, next_place, pair_priority, reprioritise_tasks
+from corpus.collections.task_order import change_overlap, pair_priority, reprioritise_tasks
 from tests.factories import make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,3 @@ def test_a_new_overlap_never_falls_below_what_people_took():
     for item, overlap in ((fresh, 1), (lent, 2), (judged, 2), (settled, 3)):
         item.refresh_from_db()
         assert item.overlap == overlap
-
-
-def test_places_grow():
-    assert next_place() < next_place()

@@ -7,7 +7,7 @@ from annotation.work.judging import submitting
 from annotation.work.queue import assignment, undo
 from annotation.work.queue.annotators import SubmittedAnswer
 from corpus.models import Collection, Item, Judgment
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.factories import make_collection, make_document, make_item, make_pair, make_query
 from tests.queue_scene import claim, desk, submit
 
 pytestmark = pytest.mark.django_db
@@ -56,54 +56,36 @@ def test_claiming_again_keeps_the_group_and_settling_claims_nothing(collection, 
     items_of_query(collection, 1, "moons")
     first, second, third = claim_query(alice)
     settle(alice, second, 1)
-    assert [lease.pk for lease in held(alice)] == [first.pk, third.pk]
+    undo.undo_decision(alice, second.item_id)
+    assert [lease.pk for lease in held(alice)] == [first.pk, second.pk, third.pk], (
+        "undo leaves the others where they are"
+    )
+    settle(alice, Assignment.objects.get(pk=second.pk), 1)
     assert [lease.pk for lease in claim_query(alice)] == [first.pk, third.pk]
-    settle(alice, first, 0)
+    Item.objects.filter(pk=first.item_id).update(state="settled")
+    assert [lease.pk for lease in claim_query(alice)] == [third.pk], "it goes on where the first was resolved meanwhile"
+    assert Assignment.objects.get(pk=first.pk).state == "returned"
     settle(alice, third, 0)
-    assert held(alice) == []
-    assert Judgment.objects.count() == 3
+    assert held(alice) == [] and Judgment.objects.filter(superseded_by=None, grade__isnull=False).count() == 2
     assert [lease.item.pair.query.text for lease in claim_query(alice)] == ["What about moons?"]
 
 
-def test_a_group_whose_first_pair_was_resolved_meanwhile_goes_on_with_the_next(collection, alice):
-    items_of_query(collection, 3)
-    items_of_query(collection, 1, "moons")
-    first, second, third = claim_query(alice)
-    Item.objects.filter(pk=first.item_id).update(state="settled")
-    assert [lease.pk for lease in claim_query(alice)] == [second.pk, third.pk]
-    assert Assignment.objects.get(pk=first.pk).state == "returned"
-
-
-def test_pairs_that_others_hold_or_that_were_judged_are_not_in_the_group(collection, alice):
-    bob = make_member(collection, "bob")
-    tides = items_of_query(collection, 3)
+def test_what_others_hold_is_not_in_the_group_and_the_page_of_single_pairs_works_it_off(collection, alice, bob):
+    tides = items_of_query(collection, 4)
     claim(bob)
-    taken = held(bob)[0].item_id
-    assert {lease.item_id for lease in claim_query(alice)} == {item.pk for item in tides} - {taken}
-
-
-def test_a_pair_with_two_open_items_comes_once(collection, alice):
-    (one, _) = items_of_query(collection, 2)
-    make_item(one.pair, reason="split")
-    assert len({lease.item.pair_id for lease in claim_query(alice)}) == len(held(alice)) == 2
-
-
-def test_the_page_of_single_pairs_works_a_group_off(collection, alice):
-    items_of_query(collection, 2)
+    (taken,) = held(bob)
+    (item, *_others) = [item for item in tides if item.pk != taken.item_id]
+    make_item(item.pair, reason="split")
     items_of_query(collection, 1, "moons")
-    first, second = claim_query(alice)
-    for lease in (first, second):
+    leases = claim_query(alice)
+    assert len({lease.item.pair_id for lease in leases}) == len(leases) == 3, "a pair with two open items comes once"
+    assert taken.item_id not in {lease.item_id for lease in leases}
+    for lease in leases[:2]:
         submit(alice, lease, 1)
+    assert [lease.pk for lease in held(alice)] == [leases[2].pk]
+    submit(alice, leases[2], 1)
     (left,) = held(alice)
-    assert left.item.pair.query.text == "What about moons?" and left.place == 0
-
-
-def test_undo_within_a_group_leaves_the_others_where_they_are(collection, alice):
-    items_of_query(collection, 3)
-    first, second, third = claim_query(alice)
-    settle(alice, second, 1)
-    undo.undo_decision(alice, second.item_id)
-    assert [lease.pk for lease in held(alice)] == [first.pk, second.pk, third.pk]
+    assert left.place == 0
 
 
 def test_the_arms_of_a_group_are_those_that_single_claims_would_have_drawn(collection, alice):

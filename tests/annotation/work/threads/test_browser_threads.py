@@ -1,8 +1,5 @@
 """Threads in a real browser: an admin answers beside the pair, an adjudicator in place, the author reads it once."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from annotation.models import Membership, Role
@@ -30,13 +27,7 @@ def alice(books: Collection) -> Membership:
     return alice
 
 
-def test_a_comment_is_answered_beside_the_pair_and_read_once(
-    books: Collection,
-    alice: Membership,
-    new_page: Callable[..., Any],
-    violations: Callable[[Any], list[str]],
-    console: list[str],
-) -> None:
+def test_a_comment_is_answered_beside_the_pair_and_read_once(books, alice, new_page, violations, console):
     charlie = make_member(books, "charlie", Role.ADMIN).user
     page = new_page(user=charlie, **LOOKS["light"])
     page.goto("/c/books/")
@@ -66,9 +57,7 @@ def test_a_comment_is_answered_beside_the_pair_and_read_once(
     assert entry.locator(".count").count() == 0
 
 
-def test_an_adjudicator_answers_and_keeps_the_pair_and_what_they_typed(
-    books: Collection, alice: Membership, new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
-) -> None:
+def test_an_adjudicator_answers_and_keeps_the_pair_and_what_they_typed(books, alice, new_page, violations):
     page = new_page(user=make_member(books, "bob", Role.ADJUDICATOR).user, **LOOKS["light"])
     page.goto("/c/books/adjudicate/")
     item = page.locator("#desk").get_attribute("data-item")
@@ -81,9 +70,7 @@ def test_an_adjudicator_answers_and_keeps_the_pair_and_what_they_typed(
     assert page.locator("#comment-text").input_value() == "Half of my reasons" and violations(page) == []
 
 
-def test_pages_of_threads_fit_every_look(
-    books: Collection, alice: Membership, new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
-) -> None:
+def test_pages_of_threads_fit_every_look(books, alice, new_page, violations):
     charlie = make_member(books, "charlie", Role.ADMIN).user
     check_looks(new_page, violations, alice.user, ["/c/books/judge/replies/", "/c/books/judge/history/"])
     pair = alice.assignments.get(flagged=True).item.pair_id
