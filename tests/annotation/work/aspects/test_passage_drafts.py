@@ -22,7 +22,9 @@ from corpus.url_fetch.problems import describe_problem
 from jobs import background, leases
 from jobs.models import BackgroundJob
 from tests.aspects_scene import ice_scene
+from tests.engine_parts import _standing_worker, worker
 from tests.factories import client_of
+from tests.instances import until
 from tests.open_web import NOISY, Web, open_web
 
 pytestmark = pytest.mark.django_db
@@ -194,3 +196,15 @@ def test_a_file_that_is_no_text_is_refused(room: Room) -> None:
     assert not PassageDraft.objects.exists()
     room.client.post(f"{room.home}upload/", {"file": SimpleUploadedFile("page.html", NOISY.encode())})
     assert "creeps under stress" in room.row().text and "Shop now" not in room.row().text
+
+
+__all__ = ["_standing_worker", "worker"]
+
+
+@pytest.mark.slow
+def test_a_worker_takes_the_page_and_says_why_it_cannot_be_had(worker: object) -> None:
+    _collection, query, people = ice_scene()
+    draft = drafts.request_page(people["bob"], query, "http://nobody.invalid/")
+    until(lambda: PassageDraft.objects.get(pk=draft.pk).state not in drafts.PENDING)
+    row = PassageDraft.objects.get(pk=draft.pk)
+    assert (row.state, "not be found" in describe_problem(row.error)) == ("failed", True)

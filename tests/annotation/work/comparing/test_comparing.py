@@ -21,11 +21,6 @@ from tests.factories import make_collection, make_member
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def collection() -> Collection:
-    return make_collection("books")
-
-
 def held(member: Membership) -> list[Comparison]:
     """Comparisons that are open for a member, in the order in which they are shown."""
     shown = [(view.set, view.seq) for view in selectors.open_comparisons(member)]

@@ -10,14 +10,9 @@ from annotation.models.comparisons import Comparison, ComparisonSet, Preference
 from annotation.work.comparing import services
 from corpus.models import Collection
 from tests.comparing_scene import SHELL, draw, make_relevant, prefer
-from tests.factories import client_of, make_collection, make_member
+from tests.factories import client_of, make_member
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def collection() -> Collection:
-    return make_collection("books")
 
 
 @pytest.fixture

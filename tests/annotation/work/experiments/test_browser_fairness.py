@@ -8,7 +8,7 @@ from annotation.work.experiments.studies import make_study
 from corpus.models import Item, Judgment, Label
 from judges.models import JudgeVersion
 from tests.annotation.work.experiments.test_fairness import answer
-from tests.annotation.work.judging.test_browser_judging import PHONE
+from tests.annotation.work.judging.open_desk import PHONE
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene

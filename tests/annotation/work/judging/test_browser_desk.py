@@ -7,32 +7,14 @@ import pytest
 
 from annotation.models import Assignment
 from corpus.models import Item, Judgment
-from tests.factories import make_collection, make_document, make_item, make_pair, make_query
+from tests.annotation.work.judging.open_desk import open_desk, settle
+from tests.factories import make_document, make_item, make_pair, make_query
 from tests.instances import until
 from tests.judging_scene import make_scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 TEXT = "A mapping maps hashable values. It is mutable. “Dictionaries” are 映射, and mapping 😀 types too."
-
-
-@pytest.fixture
-def collection():
-    return make_collection("books", title="Python's reference", instruction="Relevant: it answers the question.")
-
-
-def open_desk(new_page, member, **options):
-    page = new_page(user=member.user, **options)
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
-    return page
-
-
-def settle(page, key: str) -> None:
-    item = page.locator("#desk").get_attribute("data-item")
-    page.keyboard.press(key)
-    page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=item)
 
 
 def select(page, words: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 from annotation.models import Assignment
 from annotation.people.accounts.passwords import PasswordHasher
 from corpus.models import Judgment
+from tests.annotation.work.judging.open_desk import PHONE, open_desk, settle
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
 
@@ -45,12 +46,6 @@ def sign_in(page) -> None:
     page.locator("[name=password]").press("Enter")
 
 
-def judge_by_key(page, key: str) -> None:
-    item = page.locator("#desk").get_attribute("data-item")
-    page.keyboard.press(key)
-    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
-
-
 def test_signing_in_leads_to_the_first_pair_and_ten_are_judged_by_keyboard(alice, new_page, instance):
     page = new_page()
     pages = []
@@ -61,17 +56,14 @@ def test_signing_in_leads_to_the_first_pair_and_ten_are_judged_by_keyboard(alice
     assert page.url.endswith("/c/books/judge/"), "a reload asks for nothing"
     assert "0 of 20 today · 12 left" in " ".join(page.locator(".counts").inner_text().split())
     for number in range(10):
-        judge_by_key(page, "10"[number % 2])
+        settle(page, "10"[number % 2])
     assert Judgment.objects.count() == 10
     assert "10 of 20 today · 2 left" in " ".join(page.locator(".counts").inner_text().split())
 
 
 def test_a_press_that_comes_too_soon_is_said_to_be_ignored_and_below_1280_a_button_jumps(alice, new_page, instance):
     type(alice.collection).objects.update(min_judgment_ms=900)
-    page = new_page(user=alice.user, viewport={"width": 1024, "height": 600})
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
+    page = open_desk(new_page, alice, viewport={"width": 1024, "height": 600})
     page.keyboard.press("1")
     assert "Ignored" in page.locator("#too-fast").inner_text()
     assert not Judgment.objects.exists()
@@ -91,10 +83,7 @@ def test_the_look_is_the_persons_and_follows_to_another_device(alice, new_page, 
     page.get_by_label("Document text size").select_option("large")
     page.get_by_label("Document typeface").select_option("serif")
     page.locator("#look button").click()
-    other = new_page(user=alice.user)
-    other.goto("/c/books/judge/")
-    other.keyboard.press("1")
-    other.wait_for_selector("#answer")
+    other = open_desk(new_page, alice)
     style = other.evaluate(
         "() => { const s = getComputedStyle(document.querySelector('.document .text')); "
         "return [s.fontSize, s.fontFamily, getComputedStyle(document.body).backgroundColor]; }"
@@ -104,8 +93,7 @@ def test_the_look_is_the_persons_and_follows_to_another_device(alice, new_page, 
 
 def test_on_a_phone_four_grades_are_one_row_and_no_heading_is_broken_in_a_word(alice, new_page, violations, instance):
     type(alice.collection).objects.update(grades=3)
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    page = new_page(user=alice.user, **phone)
+    page = new_page(user=alice.user, **PHONE)
     page.goto("/c/books/judge/")
     page.get_by_role("button", name="Start judging").tap()
     page.wait_for_selector("#answer")

@@ -10,6 +10,7 @@ from corpus.formats.html_documents import read_html
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection, Document, Judgment, Pair
+from tests.annotation.work.judging.open_desk import open_desk
 from tests.factories import make_item, make_member
 from tests.hostile_html import HOSTILE, PIXEL
 from tests.judging_scene import debating_campaign, store_debate
@@ -90,10 +91,8 @@ def test_quotes_evidence_and_the_judges_text_are_the_same_characters(tmp_path, n
     )
     assert document.text == read_html(PAGE).text and "<" not in document.text and document.html == PAGE
     alice = make_member(books, "alice", Role.ANNOTATOR)
-    page = new_page(user=alice.user)
-    response = page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
+    page = open_desk(new_page, alice)
+    response = page.reload()
     assert response.headers["content-security-policy"].count("img-src 'self' data:") == 1
     text = page.locator(".document .text")
     assert text.evaluate(CHARACTERS) == document.text

@@ -6,30 +6,16 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Role
-from corpus.models import Item, Judgment, Label
-from tests.factories import make_collection, make_member
+from corpus.evidence.targets import newest_targets
+from corpus.models import Item, Judgment, Label, Target
+from tests.annotation.work.judging.open_desk import open_desk, settle
+from tests.annotation.work.judging.test_evidence_pages import PROBLEM, failed_texts
+from tests.factories import make_document, make_member, make_pair, make_query
 from tests.judging_scene import make_scene
 from tests.queue_scene import claim, submit
 from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-def settle(page, key: str) -> None:
-    """Press a key and wait for the next pair, or for the end of the queue."""
-    token = page.locator("#desk").get_attribute("data-item")
-    page.keyboard.press(key)
-    page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=token)
-
-
-def begin(new_page, member):
-    page = new_page(user=member.user)
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
-    return page
 
 
 def shown(page) -> int:
@@ -37,14 +23,9 @@ def shown(page) -> int:
     return Assignment.objects.get(public_id=page.locator("#desk").get_attribute("data-item")).item_id
 
 
-@pytest.fixture
-def collection():
-    return make_collection("books", title="Python's reference", instruction="Relevant: it answers the question.")
-
-
 def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, instance):
     first, *_ = make_scene(collection, 4)
-    page = begin(new_page, alice)
+    page = open_desk(new_page, alice)
 
     page.keyboard.press("c")
     page.keyboard.type("typed 0")
@@ -104,7 +85,7 @@ def test_a_tie_is_adjudicated_without_names(collection, alice, new_page, violati
 
 def test_a_lost_lease_keeps_the_text_and_leads_on(collection, alice, new_page, console, instance):
     first, second = make_scene(collection, 2)
-    page = begin(new_page, alice)
+    page = open_desk(new_page, alice)
     page.keyboard.press("c")
     page.keyboard.type("a thought")
     page.keyboard.press("Escape")
@@ -121,7 +102,7 @@ def test_a_lost_lease_keeps_the_text_and_leads_on(collection, alice, new_page, c
 
 def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collection, alice, new_page, instance):
     make_scene(collection, 1)
-    page = begin(new_page, alice)
+    page = open_desk(new_page, alice)
     assert not page.locator("#lease").is_visible()
     Assignment.objects.update(lease_until=timezone.now() + timedelta(seconds=40))
     page.reload()
@@ -183,3 +164,53 @@ def test_without_scripts_a_pair_is_settled_and_taken_back(collection, alice, new
     page.get_by_role("button", name="Flag and continue").click()
     assert Item.objects.get(pk=second.pk).state == "conflict"
     assert page.locator("[data-queue=empty]").is_visible()
+
+
+GOOD = "Water boils at 100 °C at sea level."
+
+
+def test_texts_are_edited_by_keyboard_and_taken_back(collection, new_page, violations, instance, console):
+    query = make_query(collection, "When does water boil?", answers=[])
+    for text in (
+        "Water boils at 100 °C at sea level. Ice melts at 0 °C.",
+        "Water boils sooner on mountains: at 93 °C.",
+    ):
+        failed_texts(make_pair(collection, query, make_document(collection, text)))
+    page = new_page(user=make_member(collection, "alice").user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#evidence")
+    assert PROBLEM.capitalize() in page.locator(".texts .notice").inner_text()
+    assert "101 °C <b>always" in page.locator("#evidence").input_value()
+    assert violations(page) == []
+
+    page.keyboard.press("e")
+    assert page.evaluate("() => document.activeElement.id") == "evidence"
+    page.keyboard.press("Control+A")
+    page.keyboard.type("unfinished, 1")
+    page.reload()
+    assert page.locator("#evidence").input_value() == "unfinished, 1", "the draft came back"
+
+    item = page.locator("#desk").get_attribute("data-item")
+    page.locator("#evidence").fill(GOOD)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
+    assert newest_targets(collection).get().evidence == GOOD
+    assert "101 °C <b>always" in page.locator("#evidence").input_value(), "the next pair's own text"
+
+    page.keyboard.press("u")
+    page.wait_for_function("item => document.querySelector('#desk').dataset.item === item", arg=item)
+    assert not newest_targets(collection).exists()
+    assert page.locator("#evidence").input_value() == GOOD
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
+    assert newest_targets(collection).get().measures["milliseconds"] > 0
+    page.keyboard.press("c")
+    page.locator("#contribution").fill(" ")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#desk > .notice.error")
+    assert "contribution" in page.locator("#desk > .notice.error").inner_text()
+    assert Target.objects.filter(kind="person", good=True).count() == 2
+    assert all("422" in line for line in console)
+    console.clear()

@@ -3,12 +3,12 @@
 import pytest
 from playwright.sync_api import Page
 
+from tests.annotation.work.judging.open_desk import PHONE, settle
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 IN_SIGHT = """() => {
   const bar = document.querySelector(".actions").getBoundingClientRect();
   const seen = (box) => box && box.height > 0 && box.top >= 0 && box.bottom <= bar.top + 1;
@@ -87,9 +87,7 @@ def test_narrow_the_query_six_lines_and_the_grades_are_in_sight_and_stay_there(p
 
 @pytest.mark.parametrize("page", [PHONE, desktop(1440, 900)], indirect=True, ids=["phone", "desktop"])
 def test_what_is_done_and_left_stays_in_one_line_with_the_saved_answer(page):
-    item = page.locator("#desk").get_attribute("data-item")
-    page.keyboard.press("1")
-    page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
+    settle(page, "1")
     saved, counter = page.locator(".counts .said"), page.locator(".counts > p").first
     saved.wait_for()
     assert " ".join(counter.inner_text().split()) == "1 today · 2 left"

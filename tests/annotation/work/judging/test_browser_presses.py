@@ -6,7 +6,7 @@ import pytest
 
 from annotation.models import Assignment, Role
 from corpus.models import Judgment
-from tests.annotation.work.judging.test_browser_judging import PHONE
+from tests.annotation.work.judging.open_desk import PHONE, open_desk
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.instances import until
 from tests.judging_scene import TEXT, make_scene
@@ -65,11 +65,12 @@ def test_a_second_press_judges_nothing(books, new_page, instance, press, options
         item = make_item(make_pair(books))
         if adjudicates:
             type(item).objects.filter(pk=item.pk).update(state="conflict", reason="conflict")
-    page = new_page(user=make_member(books, "alice", role).user, **options)
-    page.goto(f"/c/books/{'adjudicate' if adjudicates else 'judge'}/")
-    if not adjudicates:
-        page.keyboard.press("1")
-        page.wait_for_selector("#answer")
+    alice = make_member(books, "alice", role)
+    if adjudicates:
+        page = new_page(user=alice.user, **options)
+        page.goto("/c/books/adjudicate/")
+    else:
+        page = open_desk(new_page, alice, **options)
         page.keyboard.press("1")
     next_pair(page)
     for number, after in enumerate(AFTER, 1):
@@ -80,10 +81,7 @@ def test_a_second_press_judges_nothing(books, new_page, instance, press, options
 
 def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
     make_scene(books, 2)
-    page = new_page(user=make_member(books, "alice").user)
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
+    page = open_desk(new_page, make_member(books, "alice"))
     page.evaluate("document.querySelector('#desk').dataset.rest = 60000")
     page.keyboard.press("s")
     page.keyboard.press("f")

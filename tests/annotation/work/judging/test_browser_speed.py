@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Membership
-from tests.factories import make_collection, make_member
+from tests.annotation.work.judging.open_desk import open_desk
+from tests.factories import make_member
 from tests.judging_scene import make_scene
 from tests.speed import slowness
 
@@ -35,17 +35,13 @@ WATCH = """
 
 
 @pytest.fixture
-def alice() -> Membership:
-    collection = make_collection("books", title="Python's reference", instruction="Relevant: it answers the question.")
+def alice(collection):
     make_scene(collection, PAIRS + 2)
     return make_member(collection, "alice")
 
 
 def test_from_a_key_to_the_next_pair_is_under_100_ms(alice, new_page, instance):
-    page = new_page(user=alice.user)
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
+    page = open_desk(new_page, alice)
     page.evaluate(WATCH)
     for number in range(PAIRS):
         page.wait_for_timeout(450)  # The buttons rest for 400 ms after a pair arrived.
@@ -60,10 +56,7 @@ def test_from_a_key_to_the_next_pair_is_under_100_ms(alice, new_page, instance):
 
 
 def test_a_first_visit_loads_at_most_60_kb_in_6_requests(alice, new_page, instance):
-    page = new_page(user=alice.user)
-    page.goto("/c/books/judge/")
-    page.get_by_role("button", name="Start judging").click()
-    page.wait_for_selector("#answer")
+    open_desk(new_page, alice)
     fresh = new_page(user=alice.user)
     asked: list[Any] = []
     fresh.on("requestfinished", lambda request: asked.append(request))

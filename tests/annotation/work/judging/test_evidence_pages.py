@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.models import Assignment, Membership, Role
+from annotation.models import Assignment, Role
 from corpus.collections.task_order import LAST
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Item, Judgment, Label, Pair, Target
@@ -13,7 +13,7 @@ from judges.campaigns import selectors
 from judges.costs import counters
 from judges.models import Campaign
 from tests.annotation.work.judging.test_judging_pages import HTMX, claim, signed_in
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.factories import make_document, make_item, make_member, make_pair, make_query
 from tests.judging_scene import make_scene
 
 pytestmark = pytest.mark.django_db
@@ -41,21 +41,11 @@ def failed_texts(pair: Pair) -> Item:
 
 
 @pytest.fixture
-def collection() -> Collection:
-    return make_collection("books")
-
-
-@pytest.fixture
 def item(collection: Collection) -> Item:
     document = make_document(collection, "Water boils at 100 °C at sea level. Ice melts at 0 °C.")
     pair = make_pair(collection, make_query(collection, "When does water boil?"), document)
     Label.objects.create(pair=pair, grade=1, origin="debate")
     return failed_texts(pair)
-
-
-@pytest.fixture
-def client(alice: Membership) -> Client:
-    return signed_in(alice)
 
 
 def status_of(item: Item) -> dict[str, Any]:

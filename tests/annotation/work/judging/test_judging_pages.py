@@ -21,11 +21,6 @@ def collection():
     return make_collection("books", grades=3, relevant_from=2, lease_minutes=10)
 
 
-@pytest.fixture
-def client(alice):
-    return signed_in(alice)
-
-
 def fields(page: str) -> dict[str, str]:
     """What the form of the open pair sends along."""
     return {name: re.search(rf'name="{name}"\s+value="([^"]*)"', page)[1] for name in ("item", "token")}

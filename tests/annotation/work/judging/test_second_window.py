@@ -39,18 +39,8 @@ TWO += [("grade", "grade", "query/"), *((*two, "query/") for two in CHANGED)]
 
 
 @pytest.fixture
-def books() -> Collection:
+def collection() -> Collection:
     return make_collection("books", grades=3, relevant_from=2)
-
-
-@pytest.fixture
-def alice(books: Collection) -> Membership:
-    return make_member(books, "alice")
-
-
-@pytest.fixture
-def client(alice: Membership) -> Client:
-    return signed_in(alice)
 
 
 def stored(item: int) -> tuple[Any, ...]:
@@ -65,8 +55,8 @@ def send(client: Client, door: str, held: dict[str, str], decision: str) -> Any:
 
 
 @pytest.mark.parametrize(("first", "other", "door"), TWO)
-def test_only_the_same_decision_sent_again_is_answered_as_done(books, client, first, other, door):
-    make_scene(books, 2)
+def test_only_the_same_decision_sent_again_is_answered_as_done(collection, client, first, other, door):
+    make_scene(collection, 2)
     held = claim(client)
     assert send(client, door, held, first).status_code == 200
     before = stored(int(held["item"]))
@@ -88,9 +78,9 @@ def test_only_the_same_decision_sent_again_is_answered_as_done(books, client, fi
     assert stored(int(held["item"])) != before
 
 
-def test_other_texts_on_a_pair_that_asks_for_texts_are_refused_and_kept(books: Collection, client: Client) -> None:
-    document = make_document(books, "Water boils at 100 °C at sea level. Ice melts at 0 °C.")
-    pair = make_pair(books, make_query(books, "When does water boil?"), document)
+def test_other_texts_on_a_pair_that_asks_for_texts_are_refused_and_kept(collection: Collection, client: Client) -> None:
+    document = make_document(collection, "Water boils at 100 °C at sea level. Ice melts at 0 °C.")
+    pair = make_pair(collection, make_query(collection, "When does water boil?"), document)
     Label.objects.create(pair=pair, grade=2, origin="debate")
     failed_texts(pair)
     held = claim(client)
@@ -104,9 +94,9 @@ def test_other_texts_on_a_pair_that_asks_for_texts_are_refused_and_kept(books: C
     assert Target.objects.filter(kind="person").count() == 1
 
 
-def test_an_adjudicators_other_decision_is_refused_and_can_be_changed(books: Collection) -> None:
-    (item, _other) = make_scene(books, 2, state="conflict")
-    charlie = signed_in(make_member(books, "charlie", Role.ADJUDICATOR))
+def test_an_adjudicators_other_decision_is_refused_and_can_be_changed(collection: Collection) -> None:
+    (item, _other) = make_scene(collection, 2, state="conflict")
+    charlie = signed_in(make_member(collection, "charlie", Role.ADJUDICATOR))
     address, form = "/c/books/adjudicate/submit/", {"item": item.pk, "grade": 2, "comment": "plain"}
     for _ in range(2):
         assert charlie.post(address, form, headers=HTMX).status_code == 200
@@ -122,8 +112,8 @@ def test_an_adjudicators_other_decision_is_refused_and_can_be_changed(books: Col
     assert Label.objects.get().grade == 0
 
 
-def test_the_api_refuses_the_other_decision(books: Collection, alice: Membership, call: Any) -> None:
-    make_scene(books, 3)
+def test_the_api_refuses_the_other_decision(collection: Collection, alice: Membership, call: Any) -> None:
+    make_scene(collection, 3)
     task = call(alice.user, "POST", "collections/books/task/claim").json()["task"]
     held = {"item": task["item"], "token": task["token"]}
     judged = {**held, "grade": 2, "comment": "plain", "spans": [[0, 7]]}

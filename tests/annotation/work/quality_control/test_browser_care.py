@@ -8,7 +8,7 @@ from annotation.models.quality_control import Consent, GoldAnswer, GoldExplanati
 from annotation.work.quality_control import consent, gold, qualification
 from corpus.models import Assessor, Item, Judgment, Label
 from judges.models import Campaign
-from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.factories import make_document, make_member, make_pair, make_query
 from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -33,11 +33,6 @@ def known_pairs(collection, count: int) -> None:
         pair = make_pair(collection, query, make_document(collection, TEXT, title="Mapping types"))
         escalate(campaign, pair).delete()
         Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=number % 2)
-
-
-@pytest.fixture
-def collection():
-    return make_collection("books", title="Python's reference")
 
 
 def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collection, new_page, violations, instance):

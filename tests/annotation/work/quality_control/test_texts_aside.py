@@ -11,12 +11,12 @@ from corpus.aspects.entries import Wording
 from corpus.errors import BadInput
 from corpus.evidence.targets import newest_targets
 from corpus.models import Item, Judgment, Label, Pair, Target
-from tests.annotation.work.judging.test_evidence_pages import TEXTS, client, collection, item, status_of
+from tests.annotation.work.judging.test_evidence_pages import TEXTS, item, status_of
 from tests.annotation.work.judging.test_judging_pages import claim, signed_in
 from tests.aspects_scene import ice_scene
 from tests.factories import make_member
 
-__all__ = ["client", "collection", "item"]
+__all__ = ["item"]
 pytestmark = pytest.mark.django_db
 
 

@@ -1,9 +1,18 @@
-"""The order of the queue in Python and in SQL, and what a change of settings does to open items."""
+"""The order of the queue in Python and in SQL, when judgments settle an item, and what stands for it on pages."""
+
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from annotation.models import LOWEST_PUBLIC_ID, Assignment, Membership
+from annotation.work.queue.aggregation import aggregate_judgments, why_not_undo
 from corpus.collections.task_order import change_overlap, pair_priority, reprioritise_tasks
+from corpus.models import Item
+from tests.annotation.work.judging.test_judging_pages import claim, signed_in
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.judging_scene import make_scene
 
 pytestmark = pytest.mark.django_db
 
@@ -56,3 +65,87 @@ def test_a_new_overlap_never_falls_below_what_people_took():
     for item, overlap in ((fresh, 1), (lent, 2), (judged, 2), (settled, 3)):
         item.refresh_from_db()
         assert item.overlap == overlap
+
+
+def lend(membership: Membership, count: int) -> list[Assignment]:
+    return [
+        Assignment.objects.create(
+            item=make_item(make_pair(membership.collection)),
+            membership=membership,
+            state="done",
+            lease_until="2026-01-01T00:00Z",
+        )
+        for _ in range(count)
+    ]
+
+
+def test_public_ids_are_exact_in_javascript_and_do_not_follow_the_items() -> None:
+    alice = make_member(make_collection("books"), "alice")
+    lend(alice, 40)
+    numbers = list(Assignment.objects.order_by("item_id").values_list("public_id", flat=True))
+    assert all(LOWEST_PUBLIC_ID <= number < 2 * LOWEST_PUBLIC_ID for number in numbers)
+    assert len(set(numbers)) == 40 and numbers not in (sorted(numbers), sorted(numbers, reverse=True))
+    assert max(numbers) - min(numbers) > LOWEST_PUBLIC_ID / 2, "they fill their room"
+
+
+def test_a_public_id_names_the_item_to_its_annotator_alone_and_an_items_own_id_names_itself() -> None:
+    books = make_collection("books")
+    alice, bob = make_member(books, "alice"), make_member(books, "bob")
+    (mine,) = lend(alice, 1)
+    mine.refresh_from_db()
+    assert Assignment.item_of(alice, mine.public_id) == mine.item_id
+    assert Assignment.item_of(bob, mine.public_id) == 0
+    assert Assignment.item_of(bob, mine.item_id) == mine.item_id
+
+
+def test_an_item_that_is_lent_again_keeps_its_public_id() -> None:
+    books = make_collection("books")
+    make_scene(books, 1)
+    client = signed_in(make_member(books, "alice"))
+    first = claim(client)
+    Assignment.objects.update(lease_until="2026-01-01T00:00Z", state="returned", ended_at="2026-01-01T00:00Z")
+    Item.objects.update(taken=0)
+    again = claim(client)
+    assert again["item"] == first["item"] and again["token"] != first["token"]
+
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("grades", "overlap", "expected"),
+    [
+        ([1], 1, ("settled", 1)),
+        ([], 1, ("open", None)),
+        ([1, 1], 3, ("open", None)),
+        ([1, 1, 0], 3, ("settled", 1)),
+        ([1, 0], 2, ("conflict", None)),
+        ([0, 1, 2], 3, ("conflict", None)),
+        ([2, 2, 1, 0], 4, ("conflict", None)),
+        ([2, 2, 2, 0], 4, ("settled", 2)),
+    ],
+)
+def test_more_than_half_of_the_overlap_settles_and_a_tie_is_a_conflict(grades, overlap, expected):
+    assert aggregate_judgments(grades, overlap=overlap) == expected
+
+
+def test_any_flag_is_a_conflict_whatever_the_grades_say():
+    assert aggregate_judgments([1, 1, 1], overlap=3, flagged=True) == ("conflict", None)
+
+
+@given(st.lists(st.integers(0, 3), max_size=7), st.integers(1, 7))
+def test_a_settled_grade_has_more_votes_than_all_others_together(grades, overlap):
+    came_to = aggregate_judgments(grades, overlap=overlap)
+    if came_to[0] == "settled":
+        assert grades.count(came_to[1]) > len(grades) - grades.count(came_to[1])
+    else:
+        assert came_to[1] is None
+
+
+def test_undo_ends_with_adjudication_a_later_decision_an_export_and_the_day():
+    recent = NOON - timedelta(hours=23)
+    assert why_not_undo(now=NOON, ended_at=recent) is None
+    assert "adjudicator" in why_not_undo(now=NOON, ended_at=recent, adjudicated=True)
+    assert "later judgment" in why_not_undo(now=NOON, ended_at=recent, settled_by_another=True)
+    assert "export" in why_not_undo(now=NOON, ended_at=recent, exported=True)
+    assert "24 hours" in why_not_undo(now=NOON, ended_at=NOON - timedelta(hours=25))

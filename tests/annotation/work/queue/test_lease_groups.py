@@ -7,15 +7,10 @@ from annotation.work.judging import submitting
 from annotation.work.queue import assignment, undo
 from annotation.work.queue.annotators import SubmittedAnswer
 from corpus.models import Collection, Item, Judgment
-from tests.factories import make_collection, make_document, make_item, make_pair, make_query
+from tests.factories import make_document, make_item, make_pair, make_query
 from tests.queue_scene import claim, desk, submit
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def collection() -> Collection:
-    return make_collection("books")
 
 
 def items_of_query(collection: Collection, number: int, text: str = "tides") -> list[Item]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -25,6 +26,9 @@ from corpus.labels import rebuild_labels
 from corpus.models import ExportRecord, Item, Judgment, Label
 from judges.models import Campaign, Tally
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.judging_clients import Annotator, run
+from tests.judging_scene import make_scene
+from tests.plugin_browser import session_of
 from tests.queue_scene import claim, flag, skip, submit
 
 pytestmark = pytest.mark.django_db
@@ -311,3 +315,32 @@ def test_what_a_deactivated_member_holds_goes_back_at_once(collection, alice, bo
     assert claim(bob).item_id == item.pk
     lease.refresh_from_db()
     assert lease.state == "returned"
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_thirty_two_annotators_share_a_queue(live_site, instance):
+    collection = make_collection("books", overlap=3)
+    items = make_scene(collection, 60, overlap=3)
+    port = urlsplit(live_site).port
+    members = [make_member(collection, f"annotator-{number}") for number in range(32)]
+    people = [
+        Annotator(port, "books", session_of(member.user), scheme="http", repeat=1 + number % 2)
+        for number, member in enumerate(members)
+    ]
+    run(people, seconds=60)
+    # A claim skips what another transaction holds, so somebody may have left a moment too early: one more walk.
+    late = [Annotator(port, "books", person.session, scheme="http") for person in people]
+    run(late, seconds=60)
+
+    assert [walk.problems for walk in people + late if walk.problems] == []
+    assert set(Item.objects.values_list("taken", "done", "overlap")) == {(3, 3, 3)}
+    stored = Counter(Judgment.objects.values_list("item_id", "assessor_id"))
+    assert set(stored.values()) == {1}
+    assert len(stored) == len(items) * 3
+    walks = [(member, walk) for walked in (people, late) for member, walk in zip(members, walked, strict=True)]
+    items_of = dict(Assignment.objects.values_list("public_id", "item_id"))
+    assert {(items_of[item], member.assessor_id) for member, walk in walks for item in walk.judged} == set(stored)
+    settled = Item.objects.filter(state="settled").count()
+    assert sum(Tally.objects.filter(key="settled").values_list("value", flat=True)) == settled
+    assert rebuild_labels(collection) == 0

@@ -9,16 +9,11 @@ from corpus.models import Collection, Item, Label
 from judges.campaigns.selectors import collection_status
 from judges.models import Campaign
 from tests import queue_scene
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import make_item, make_member, make_pair
 from tests.queue_scene import claim, signed_in
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def collection() -> Collection:
-    return make_collection("books")
 
 
 @pytest.fixture
