@@ -44,6 +44,9 @@ def test_the_browsers_zone_is_used_and_the_accounts_comes_before_it(charlie: Cli
     assert f"<option selected>{BERLIN}</option>" in charlie.get("/accounts/").text
     charlie.post("/display/", {"zone": ""})
     assert zone_of(charlie.get(log).text) == "UTC+05:45"
+    assert timezone.get_current_timezone() is timezone.get_default_timezone(), "no zone outlives its request"
+    rows = charlie.get(f"{log}?as=csv").text
+    assert "+00:00" in rows and "+05:45" not in rows, "files stay in UTC"
 
 
 @pytest.mark.django_db
@@ -53,15 +56,6 @@ def test_what_is_no_zone_changes_nothing(charlie: Client) -> None:
         assert zone_of(charlie.get("/c/birds/audit-log/").text) == "UTC UTC"
         charlie.post("/display/", {"zone": name})
         assert User.objects.get().display == {}
-
-
-@pytest.mark.django_db
-def test_files_stay_in_utc_and_no_zone_outlives_its_request(charlie: Client) -> None:
-    charlie.cookies["zone"] = KATHMANDU
-    rows = charlie.get("/c/birds/audit-log/?as=csv").text
-    assert "+00:00" in rows and "+05:45" not in rows
-    charlie.get("/c/birds/audit-log/")
-    assert timezone.get_current_timezone() is timezone.get_default_timezone()
 
 
 def test_no_template_shows_a_time_in_another_way() -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotation.agreement import cached_results
 from annotation.agreement.clusters import cluster_assessors
 from annotation.agreement.grade_matrix import GradeMatrix, known_assessors
-from annotation.agreement.measures import MANY, Couples, Statistic, compute_measures
+from annotation.agreement.measures import MANY, Statistic, compute_measures
 from annotation.agreement.report import AgreementReport, AssessorCounts
 from annotation.models import Role, StoredResult
 from annotation.tasks import compute_agreement
@@ -70,15 +70,6 @@ def test_of_many_assessors_only_couples_who_met_are_listed():
     found = compute_measures(many)
     assert all(pair.n for pair in found.pairwise)
     assert len(found.pairwise) + found.apart == (MANY + 1) * MANY // 2 and found.apart > 0
-
-
-def test_couples_go_through_json_and_come_back():
-    found = compute_measures(matrix_of(6, 20, 2), bootstrap=30).pairwise
-    again = Couples.load(json.loads(json.dumps(found.dump())))
-    assert [(one.a, one.b, one.n, one.kappa.reason) for one in again] == [
-        (one.a, one.b, one.n, one.kappa.reason) for one in found
-    ]
-    assert [one.kappa.value for one in again] == pytest.approx([one.kappa.value for one in found], abs=1e-6)
 
 
 # The page

@@ -66,15 +66,11 @@ def test_a_withdrawn_judgment_does_not_count_and_the_one_after_it_does(books):
     make_judgment(pair, alice, 0, supersedes=withdrawal)
     make_judgment(pair, make_assessor(books, "charlie"), 0, step="adjudication")
     assert told(books) == {"alice": {pair.pk: 0}}
+    second = make_pair(books)
+    make_judgment(second, alice, 1, item=make_item(second), step="first")
+    make_judgment(second, alice, 0, item=make_item(second, reason="conflict"), step="final")
+    assert told(books) == {"alice": {pair.pk: 0, second.pk: 1}}, "the first answer of a person counts"
     assert [one.name for one in known_assessors(books)] == ["alice"], "who only adjudicated is nobody to compare"
-
-
-def test_the_first_answer_of_a_person_counts_and_an_adjudication_does_not(books):
-    pair, alice, charlie = make_pair(books), make_assessor(books, "alice"), make_assessor(books, "charlie")
-    make_judgment(pair, alice, 1, item=make_item(pair), step="first")
-    make_judgment(pair, alice, 0, item=make_item(pair, reason="conflict"), step="final")
-    make_judgment(pair, charlie, 0, item=make_item(pair, reason="split"), step="adjudication")
-    assert told(books) == {"alice": {pair.pk: 1}}
 
 
 def test_the_newest_votes_with_a_verdict_count_for_each_pair_and_version_of_a_judge(books):
@@ -136,16 +132,6 @@ def test_the_pairs_behind_a_cell(books):
     assert list(pairs_where(books, "alice", "bob")) == [apart.pk]
     assert list(pairs_where(books, "alice", "bob", "agree")) == [same.pk]
     assert list(pairs_where(books, "alice", "bob", "both")) == [same.pk, apart.pk]
-
-
-def test_loading_and_measuring_takes_the_same_few_statements_however_many_pairs(books, django_assert_num_queries):
-    judges = [make_judge(f"judge-{n}") for n in range(3)]
-    campaign = make_campaign(books, judges)
-    for _ in range(4):
-        make_votes(campaign, make_pair(books), judges, [1, 0, 1])
-    # Two more read the grades by COPY, which Django does not count.
-    with django_assert_num_queries(4):
-        agreement_report(books, choose_assessors(known_assessors(books)))
 
 
 STATISTIC = {"value", "low", "high", "n", "reason"}

@@ -164,21 +164,6 @@ def test_judges_that_err_together_are_one_group_and_lenient_ones_are_not_in_it()
     assert find_shared_errors(votes, np.where(np.arange(120) < 19, truth, MISSING)) == []
 
 
-def test_such_judges_mislead_dawid_skene_and_one_of_them_does_not() -> None:
-    truth, votes = lexical_panel(400)
-
-    def accuracies(judges: list[int]) -> list[float]:
-        classes, counts = sparse_counts(np.vstack([votes[judges], np.where(np.arange(400) < 80, truth, MISSING)]))
-        solution = dawid_skene(counts, classes)
-        assert solution is not None
-        return [float(share) for share in solution.accuracies[0][:-1]]
-
-    *alike, _lenient, _yes, good = accuracies([0, 1, 2, 3, 4, 5])
-    assert min(alike) > good + 0.05
-    alone, _lenient, _yes, good = accuracies([0, 3, 4, 5])
-    assert good > alone + 0.05
-
-
 def test_independent_judges_are_named_in_one_of_a_hundred_collections_at_most() -> None:
     named = 0
     for _ in range(300):

@@ -109,7 +109,9 @@ def test_what_is_no_verdict_is_a_failure_by_name_and_no_preference(maps, model_s
 
 
 def test_a_limit_stops_it_and_resuming_asks_only_for_the_rest(maps: ComparisonSet, model_server: LocalModels) -> None:
-    judging = judged(maps, "steady", max_calls=4)
+    judging = begin(maps, "steady", max_calls=4)
+    assert work(judging, stopped=lambda: True).state == JobState.WAITING, "a worker that ends gives it back"
+    work(judging)
     assert judging.state == JobState.FAILED and judging.error.startswith("Stopped by")
     assert len(model_server.requests()) == 4 and judging.done < 5
     resumed = judged(maps, "steady", max_calls=100)
@@ -141,12 +143,6 @@ def test_a_provider_that_nobody_can_reach_leaves_no_preference_and_is_tried_agai
     model_server.script(steady=prefers(GOOD))
     assert judged(maps, "steady").state == JobState.READY
     assert len(preferences_of(maps, "steady@1")) == 5
-
-
-def test_a_worker_that_ends_gives_it_back(maps: ComparisonSet) -> None:
-    judging = begin(maps, "steady")
-    assert work(judging, stopped=lambda: True).state == JobState.WAITING
-    assert work(judging).state == JobState.READY
 
 
 def test_offline_judges_compare_without_a_call_to_anybody_and_are_said_to_be_offline(maps, model_server):

@@ -1,8 +1,11 @@
-"""What answers add up to: wins, majorities, agreement, sides and grades; and what both orders of a judge say."""
+"""What is compared, and what answers add up to: couples, wins, majorities, agreement, sides, grades, both orders."""
 
 import itertools
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from annotation.agreement.proportions import clopper_pearson
 from annotation.models.comparisons import Preference
@@ -16,6 +19,7 @@ from annotation.work.comparing.by_judges.orders import (
     majority_outcome,
 )
 from annotation.work.comparing.counting import BOTH_BAD, EQUAL, FIRST, SECOND, ComparisonOutcome, Hits, Kind
+from annotation.work.comparing.drawing import count_couples, draw_couples
 
 
 def outcome(
@@ -25,10 +29,15 @@ def outcome(
     return ComparisonOutcome(comparison, 5, *couple, name, assessor, kind, swapped)
 
 
-def test_a_tie_and_both_bad_are_half_a_win_of_each() -> None:
+def test_wins_and_sides_are_counted_by_document_and_a_tie_and_both_bad_are_half_a_win_of_each() -> None:
     assert counting.count_wins([outcome(FIRST), outcome(SECOND)]) == [(10, 20, 1.0), (20, 10, 1.0)]
     assert counting.count_wins([outcome(EQUAL)]) == counting.count_wins([outcome(BOTH_BAD)])
     assert counting.count_wins([outcome(EQUAL)]) == [(10, 20, 0.5), (20, 10, 0.5)]
+    counts = counting.count_by_document([outcome(FIRST), outcome(SECOND), outcome(BOTH_BAD)])
+    assert (counts[10].wins, counts[10].losses, counts[10].both_bad, counts[10].answers) == (1, 1, 1, 3)
+    # Left is the side on which the preferred document was shown.
+    answers = [outcome(FIRST), outcome(FIRST, swapped=True), outcome(SECOND, swapped=True), outcome(EQUAL)]
+    assert counting.count_left(answers) == Hits(2, 3)
 
 
 def test_people_count_before_judges_in_a_comparison_that_they_answered() -> None:
@@ -47,27 +56,14 @@ def test_people_count_before_judges_in_a_comparison_that_they_answered() -> None
 def test_a_majority_is_more_than_half_of_the_answers(votes: list[str], majority: str | None) -> None:
     (couple,) = counting.add_votes(outcome(name, assessor) for assessor, name in enumerate(votes))
     assert couple.majority == majority
-
-
-def test_the_same_documents_in_another_set_and_order_are_the_same_couple() -> None:
     (couple,) = counting.add_votes([outcome(FIRST), outcome(SECOND, comparison=2, couple=(20, 10))])
-    assert (couple.first_id, couple.second_id, couple.votes[FIRST]) == (10, 20, 2)
+    assert (couple.first_id, couple.second_id, couple.votes[FIRST]) == (10, 20, 2), "in another set and order"
 
 
 def test_agreement_is_over_the_couples_of_answers_to_one_comparison() -> None:
     three = [outcome(FIRST, 1), outcome(FIRST, 2), outcome(EQUAL, 3)]
     alone = outcome(FIRST, 1, comparison=2)
     assert counting.count_agreement([*three, alone]) == Hits(1, 3)
-
-
-def test_left_is_the_side_on_which_the_preferred_document_was_shown() -> None:
-    answers = [outcome(FIRST), outcome(FIRST, swapped=True), outcome(SECOND, swapped=True), outcome(EQUAL)]
-    assert counting.count_left(answers) == Hits(2, 3)
-
-
-def test_counts_of_a_document_are_from_its_own_side() -> None:
-    counts = counting.count_by_document([outcome(FIRST), outcome(SECOND), outcome(BOTH_BAD)])
-    assert (counts[10].wins, counts[10].losses, counts[10].both_bad, counts[10].answers) == (1, 1, 1, 3)
 
 
 def test_quantiles_grade_equally_many_documents_and_equal_strengths_alike() -> None:
@@ -82,25 +78,16 @@ def test_quantiles_grade_equally_many_documents_and_equal_strengths_alike() -> N
 OUTCOMES = (FIRST, SECOND, EQUAL, BOTH_BAD)
 
 
-def test_the_outcomes_are_those_that_preferences_store() -> None:
+def test_only_what_both_orders_say_is_an_outcome_and_the_rest_is_equal_and_a_flip() -> None:
     assert set(OUTCOMES) == set(Preference.Outcome.values) == set(FORWARD.values()) == set(BACKWARD.values())
-
-
-def test_only_what_both_orders_say_is_an_outcome_and_the_rest_is_equal() -> None:
     for forward, backward in itertools.product(OUTCOMES, OUTCOMES):
         pair = OrderAnswers(forward, backward)
         assert pair.outcome == (forward if forward == backward else EQUAL)
         assert pair.is_flipped == (forward != backward)
-
-
-def test_the_same_letter_in_both_orders_is_a_flip_and_the_same_document_is_none() -> None:
+    # The same letter in both orders is a flip, and the same document is none.
     assert OrderAnswers(FORWARD["A"], BACKWARD["B"]).outcome == FIRST
     assert OrderAnswers(FORWARD["B"], BACKWARD["A"]).outcome == SECOND
     assert OrderAnswers(FORWARD["A"], BACKWARD["A"]).is_flipped
-    assert not OrderAnswers(FORWARD["both bad"], BACKWARD["both bad"]).is_flipped
-
-
-def test_the_rate_of_flips_is_a_share_with_its_interval() -> None:
     rate = flip_rate([OrderAnswers(FIRST, SECOND)] * 3 + [OrderAnswers(FIRST, FIRST)] * 9)
     assert (rate.value, rate.n, (rate.low, rate.high)) == (0.25, 12, tuple(clopper_pearson(3, 12)))
     assert flip_rate([]).value is None and flip_rate([]).reason
@@ -112,3 +99,32 @@ def test_agreement_with_a_majority_is_over_the_comparisons_that_both_have_answer
     agreement = agreement_with_majority({1: FIRST, 2: EQUAL, 3: SECOND}, {2: EQUAL, 3: FIRST, 4: FIRST})
     assert (agreement.value, agreement.n) == (0.5, 2)
     assert agreement_with_majority({1: FIRST}, {}).reason
+
+
+documents = st.lists(st.integers(0, 10**6), min_size=2, max_size=30, unique=True)
+
+
+def reached_from(start: int, couples: list[tuple[int, int]]) -> set[int]:
+    reached, size = {start}, 0
+    while len(reached) > size:
+        size = len(reached)
+        reached |= {document for couple in couples if reached & set(couple) for document in couple}
+    return reached
+
+
+@given(documents, st.integers(1, 40), st.integers(0, 99))
+def test_couples_connect_all_documents_with_at_least_so_many_opponents(documents, opponents, seed):
+    couples = draw_couples(documents, opponents, seed)
+    assert len({frozenset(couple) for couple in couples}) == len(couples) == count_couples(len(documents), opponents)
+    assert reached_from(documents[0], couples) == set(documents)
+    degrees = Counter(document for couple in couples for document in couple)
+    assert min(degrees.values()) >= min(opponents, len(documents) - 1)
+    assert max(degrees.values()) - min(degrees.values()) <= 1, "no document is asked about much more often"
+
+
+def test_the_order_of_the_documents_does_not_matter_but_the_seed_does() -> None:
+    couples = draw_couples(range(200), 2, seed=1)
+    assert draw_couples(list(reversed(range(200))), 2, seed=1) == couples != draw_couples(range(200), 2, seed=2)
+    assert 60 < sum(first < second for first, second in couples) < 140, "either of a couple may be the first"
+    for few in (0, 1):
+        assert (draw_couples(range(few), 3, seed=0), count_couples(few, 3)) == ([], 0)

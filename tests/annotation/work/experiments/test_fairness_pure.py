@@ -1,9 +1,12 @@
 """What is computed of the arms, of changed minds, of times and of the paired study: by hand, on a few votes."""
 
+from collections import Counter
 from math import isclose
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from annotation.agreement.measures import ONE_GRADE, compute_measures
 from annotation.work.experiments import flips, moments, paired
@@ -14,6 +17,7 @@ from annotation.work.experiments.resampled_measures import (
     accuracy_measure,
 )
 from annotation.work.experiments.votes import MOMENTS, Vote
+from corpus.collections.arm_allocation import ARMS, SHOWN_ONLY, draw_arm, weights_of
 
 T, F, NONE = True, False, None
 P, Q = 1, 2
@@ -211,13 +215,40 @@ def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
     assert table.hidden.recall_relevant.reason == paired.NO_REFERENCE
 
 
-def test_an_interval_covers_the_difference_that_was_planted():
-    """Accuracy 0.9 against 0.7 on 300 items each: the interval holds 0.2, and not 0."""
-    random = np.random.default_rng(3)
-    rows = [
-        known(arm, number + offset, P, int(random.random() < right), T)
-        for arm, offset, right in (("shown", 0, 0.9), ("hidden", 1000, 0.7))
-        for number in range(300)
-    ]
-    found = debate_gain(accuracy_measure, rows, resample_count=500)
-    assert 0 < found.low < 0.2 < found.high < 0.35
+WEIGHTS = st.tuples(*[st.integers(0, 7)] * 3).filter(any)
+
+
+def test_weights_lose_their_common_divisor_and_missing_arms_have_none():
+    assert weights_of({"shown": 1, "hidden": 0, "reveal": 0}) == SHOWN_ONLY
+    assert weights_of({"shown": 50, "hidden": 25, "reveal": 25}) == (2, 1, 1)
+    assert weights_of({"reveal": 3}) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (3, "table"), ({}, "no arm"), ({"shown": 0}, "no arm"), ({"shown": -1}, "shown the weight -1"),
+        ({"shown": 101}, "shown the weight 101"), ({"shown": True}, "the weight True"), ({"seen": 1}, "names seen"),
+    ],
+)  # fmt: skip
+def test_what_is_no_table_of_weights_is_refused(bad, why):
+    with pytest.raises(ValueError, match=why):
+        weights_of(bad)
+
+
+@given(WEIGHTS, st.integers(), st.integers(0), st.integers(0, 1000))
+def test_every_block_holds_each_arm_as_often_as_its_weight_says(weights, seed, annotator, block):
+    size = sum(weights)
+    drawn = Counter(draw_arm(weights, seed, annotator, block * size + place) for place in range(size))
+    assert drawn == Counter({arm: weight for arm, weight in zip(ARMS, weights, strict=True) if weight})
+
+
+def test_seed_and_annotator_decide_and_over_many_every_place_of_a_block_sees_every_arm_equally_often():
+    """900 people: 300 for each arm at each place; four standard deviations are 4 x sqrt(900 x 1/3 x 2/3) = 57."""
+    first, same, seeded, other = (
+        [draw_arm((1, 1, 1), *who, number) for number in range(30)] for who in ((1, 7), (1, 7), (2, 7), (1, 8))
+    )
+    assert first == same and seeded != first != other
+    for place in range(3):
+        counted = Counter(draw_arm((1, 1, 1), 0, annotator, place) for annotator in range(900))
+        assert all(abs(n - 300) < 57 for n in counted.values())

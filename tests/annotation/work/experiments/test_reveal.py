@@ -196,9 +196,7 @@ def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice)
     make_scene(collection, 2)
     client = signed_in(alice)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
-    for told in ("opponent", 'id="debate"', "<mark", "says relevant", ">F1<"):
-        assert told not in page
-    assert 'data-step="first"' in page
+    assert 'data-step="first"' in page and 'id="debate"' not in page
     revealed = client.post(
         "/c/books/judge/submit/", {**fields(page), "grade": 0, "comment": "short"}, headers=HTMX
     ).text
@@ -214,33 +212,16 @@ def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice)
     assert Judgment.objects.filter(grade=None, step="first").count() == 1
 
 
-def test_arms_are_drawn_in_balance_for_everybody_and_stay_with_the_item():
-    collection = make_collection("birds", arms={"shown": 1, "hidden": 1, "reveal": 1}, seed=5)
-    people = [make_member(collection, name) for name in ("alice", "bob")]
-    for _ in range(36):
-        make_item(make_pair(collection))
-    drawn: dict[int, list[str]] = {member.pk: [] for member in people}
-    for turn in range(36):
-        member = people[turn % 2]
-        lease = claim(member)
-        drawn[member.pk].append(lease.item.arm)
-        skip(member, lease)
-        Item.objects.filter(pk=lease.item_id).update(state="withdrawn")
-    for arms in drawn.values():
-        for start in range(0, 18, 3):
-            assert sorted(arms[start : start + 3]) == ["hidden", "reveal", "shown"]
-    assert drawn[people[0].pk] != drawn[people[1].pk]
-    people[0].refresh_from_db()
-    assert people[0].arms_drawn == 18
-
-
-def test_audits_are_judged_blind_and_draw_no_arm(alice, collection):
-    item = make_item(make_pair(collection), reason="audit")
-    lease = claim(alice)
-    submit(alice, item.pk, lease.token, 1)
+def test_audits_are_judged_blind_and_draw_no_arm_and_a_reserved_item_is_lent_to_those_it_is_kept_for(
+    alice, bob, collection
+):
+    item = make_item(make_pair(collection), reason="audit", reserved=True)
+    item.reserved_for.create(membership=bob)
+    assert claim(alice) is None
+    submit(bob, item.pk, claim(bob).token, 1)
     assert list(Judgment.objects.values_list("step", "arm")) == [("final", "hidden")]
-    alice.refresh_from_db()
-    assert alice.arms_drawn == 0
+    bob.refresh_from_db()
+    assert bob.arms_drawn == 0
 
 
 def test_the_second_person_on_an_item_gets_the_arm_of_the_first():
@@ -259,13 +240,6 @@ def test_the_second_person_on_an_item_gets_the_arm_of_the_first():
     assert all(len(arms) == 1 for arms in by_item.values())
     assert Counter(arm for arms in by_item.values() for arm in arms) == {"shown:all": 3, "hidden": 3}
     assert sum(Membership.objects.values_list("arms_drawn", flat=True)) == 6
-
-
-def test_a_reserved_item_is_lent_to_those_it_is_kept_for(alice, bob, collection):
-    item = make_item(make_pair(collection), reserved=True)
-    item.reserved_for.create(membership=bob)
-    assert claim(alice) is None
-    assert claim(bob).item_id == item.pk
 
 
 def test_what_was_lent_before_an_experiment_is_no_part_of_it(alice, bob, collection):

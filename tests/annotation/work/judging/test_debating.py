@@ -43,13 +43,6 @@ def test_what_a_model_wrote_stays_text_and_a_quote_that_is_not_in_the_document_i
     assert html.count("<s>&lt;script") == html.count("href") == 1 and "not in the" in html
 
 
-def test_a_sentence_that_both_rounds_quote_has_one_label_and_one_way_back() -> None:
-    second = {**turn("for", 1, "Again.", ("One.", 0)), "round": 2}
-    debate = debate_of([turn("for", 1, "First.", ("One.", 0)), second])
-    assert [span.label for span in debate.spans] == ["F1"]
-    assert [drawn(round_.turns[0]).count('id="by-F1"') for round_ in debate.rounds] == [1, 0]
-
-
 def test_a_side_that_comes_over_without_a_new_quote_is_marked() -> None:
     mark = "Changed sides without new evidence"
     (round_,) = debate_of([turn("for", 1, "Yes."), turn("against", 1, "Well then.", ("Nowhere.", None))]).rounds
@@ -77,3 +70,7 @@ def test_a_quote_links_to_its_place_and_the_first_one_is_linked_back() -> None:
     html = drawn(round_.turns[0])
     assert html.count('href="#quote-F1"') == 2 and html.count('id="by-F1"') == 1
     assert html.count("<q>One &lt; two.</q>") == 2
+    second = {**turn("for", 1, "Again.", ("One.", 0)), "round": 2}
+    debate = debate_of([turn("for", 1, "First.", ("One.", 0)), second])
+    assert [span.label for span in debate.spans] == ["F1"], "of both rounds"
+    assert [drawn(round_.turns[0]).count('id="by-F1"') for round_ in debate.rounds] == [1, 0]

@@ -20,9 +20,9 @@ from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
 from judges.costs import counters
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
-from tests.queue_scene import claim, submit
+from tests.queue_scene import claim, skip, submit
 
 pytestmark = pytest.mark.django_db
 
@@ -61,7 +61,7 @@ def exported(collection) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def collection():
-    return make_collection(overlap=2)
+    return make_collection("books", overlap=2)
 
 
 @pytest.fixture
@@ -76,16 +76,12 @@ def test_set_aside_judgments_leave_every_figure_and_come_back_when_that_is_rever
     with_alice = figures(collection)
     assert with_alice["labels"] != without_alice["labels"]
     rows = Judgment.objects.count()
-
     act = exclusion.exclude_judgments(membership=alice, by=None, note="asleep")
-
     assert figures(collection) == without_alice
     assert rebuild_labels(collection) == 0
     assert [item.state for item in Item.objects.order_by("pk")] == ["open"] * 4
     assert Judgment.objects.count() == rows + 4
-
     exclusion.reinstate_judgments(act=act, by=None)
-
     assert figures(collection) == with_alice
     assert rebuild_labels(collection) == 0
     assert [item.state for item in Item.objects.order_by("pk")] == ["settled", "settled", "conflict", "settled"]
@@ -101,9 +97,7 @@ def test_others_get_what_was_set_aside_and_what_comes_back_makes_a_conflict_wher
     assert claim(alice) is None and counters.read(campaign)["settled"] == 0
     judge(bob, [1, 0])
     assert sorted(Label.objects.values_list("grade", flat=True)) == [0, 1]
-
     exclusion.reinstate_judgments(act=act, by=None)
-
     same, other = Item.objects.order_by("pk")
     assert (same.state, same.done, same.overlap) == ("settled", 2, 2)
     assert (other.state, other.done, other.overlap) == ("conflict", 2, 2)
@@ -134,9 +128,7 @@ def test_only_judgments_from_a_moment_on_are_set_aside(collection, alice):
     judge(alice, [1])
     at = Judgment.objects.get().created_at + timedelta(microseconds=1)
     judge(alice, [1])
-
     exclusion.exclude_judgments(membership=alice, by=None, since=at)
-
     assert [one.item_id for one in exclusion.current_judgments(alice)] == [first.pk]
     second.refresh_from_db()
     assert second.state == "open"
@@ -159,19 +151,23 @@ def test_an_adjudication_that_is_set_aside_is_a_conflict_again(collection, alice
 def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_until_they_go_on(collection, alice, bob):
     item = make_item(make_pair(collection))
     held = claim(alice)
-
     exclusion.pause(membership=alice, by=None, note="Let us talk first.")
-
     held.refresh_from_db()
     item.refresh_from_db()
     assert (held.state, item.taken) == ("returned", 0)
     assert claim(alice) is None
-    with pytest.raises(DecisionRefused, match="paused"):
-        submit(alice, held, 1)
+    client = client_of(alice)
+    page = client.get("/c/books/judge/").text
+    assert "access is paused" in page and "Let us talk" in page
+    answer = {"item": held.item_id, "token": held.token, "grade": 1, "comment": "mine"}
+    refused = client.post("/c/books/judge/submit/", answer)
+    assert refused.status_code == 409 and "mine" in refused.text and not Judgment.objects.exists()
+    for act in (lambda: submit(alice, held, 1), lambda: skip(alice, held)):
+        with pytest.raises(DecisionRefused, match="paused"):
+            act()
     with pytest.raises(DecisionRefused, match="paused"):
         undo_decision(Membership.objects.get(pk=alice.pk), item.pk)
     assert claim(bob).item_id == item.pk
-
     make_item(make_pair(collection))
     exclusion.resume(membership=alice, by=None)
     assert claim(alice) is not None
@@ -189,8 +185,6 @@ def test_a_collection_with_gold_consent_batches_and_judgments_set_aside_can_be_d
     consent.write(collection=collection, text="Agree.", by=alice.user)
     Consent.objects.create(membership=alice, version=1)
     Batch.objects.create(membership=alice, number=0, size=20, checks=1, missed=0)
-
     delete_collection(collection)
-
     for model in (JudgmentExclusion, GoldPair, Consent, Batch, Judgment):
         assert not model.objects.exists(), model

@@ -39,9 +39,7 @@ def test_an_edited_text_leaves_with_its_author_and_comes_back(item: Item, client
     assert "boiling point" in draft_of(item.pk)["contribution"], "the next one begins with the judge's text"
     with pytest.raises(BadInput, match="Nothing to exclude"):
         exclusion.exclude_judgments(membership=alice, by=None)
-
     exclusion.reinstate_judgments(act=act, by=None)
-
     target = newest_targets(item.collection).get()
     assert (target.writer, target.contribution, target.evidence) == ("alice", *TEXTS.values())
     assert target.created_at == Target.objects.get(version=2).created_at
@@ -67,9 +65,7 @@ def test_grades_under_aspects_leave_and_come_back() -> None:
     documents.keep(query, dana.assessor, second, ["a1"])
     of_aspects = Label.objects.filter(aspect__isnull=False)
     assert of_aspects.count() == 2
-
     act = exclusion.exclude_judgments(membership=bob, by=None)
-
     assert [label.pair.document for label in of_aspects] == [second]
     exclusion.reinstate_judgments(act=act, by=None)
     assert sorted(of_aspects.values_list("pair__document", flat=True)) == [first.pk, second.pk]

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import Membership, Role
 from corpus.models import Collection
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import make_item, make_member, make_pair
 from tests.looks import LOOKS, check_looks
 from tests.queue_scene import claim, flag, submit
 
@@ -12,23 +12,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def books(instance: dict[str, str]) -> Collection:
-    return make_collection("books", order="random")
-
-
-@pytest.fixture
-def alice(books: Collection) -> Membership:
+def alice(collection: Collection) -> Membership:
     """She commented on one pair and flagged another one."""
-    alice = make_member(books, "alice")
-    make_item(make_pair(books))
+    alice = make_member(collection, "alice")
+    make_item(make_pair(collection))
     submit(alice, claim(alice), 1, comment="The text ends in the middle of a sentence.")
-    make_item(make_pair(books))
+    make_item(make_pair(collection))
     flag(alice, claim(alice), "Two documents in one.")
     return alice
 
 
-def test_a_comment_is_answered_beside_the_pair_and_read_once(books, alice, new_page, violations, console):
-    charlie = make_member(books, "charlie", Role.ADMIN).user
+def test_a_comment_is_answered_beside_the_pair_and_read_once(collection, alice, new_page, violations, console):
+    charlie = make_member(collection, "charlie", Role.ADMIN).user
     page = new_page(user=charlie, **LOOKS["light"])
     page.goto("/c/books/")
     page.get_by_role("link", name="Read and answer").click()
@@ -57,8 +52,8 @@ def test_a_comment_is_answered_beside_the_pair_and_read_once(books, alice, new_p
     assert entry.locator(".count").count() == 0
 
 
-def test_an_adjudicator_answers_and_keeps_the_pair_and_what_they_typed(books, alice, new_page, violations):
-    page = new_page(user=make_member(books, "bob", Role.ADJUDICATOR).user, **LOOKS["light"])
+def test_an_adjudicator_answers_and_keeps_the_pair_and_what_they_typed(collection, alice, new_page, violations):
+    page = new_page(user=make_member(collection, "bob", Role.ADJUDICATOR).user, **LOOKS["light"])
     page.goto("/c/books/adjudicate/")
     item = page.locator("#desk").get_attribute("data-item")
     page.keyboard.press("c")
@@ -70,8 +65,8 @@ def test_an_adjudicator_answers_and_keeps_the_pair_and_what_they_typed(books, al
     assert page.locator("#comment-text").input_value() == "Half of my reasons" and violations(page) == []
 
 
-def test_pages_of_threads_fit_every_look(books, alice, new_page, violations):
-    charlie = make_member(books, "charlie", Role.ADMIN).user
+def test_pages_of_threads_fit_every_look(collection, alice, new_page, violations):
+    charlie = make_member(collection, "charlie", Role.ADMIN).user
     check_looks(new_page, violations, alice.user, ["/c/books/judge/replies/", "/c/books/judge/history/"])
     pair = alice.assignments.get(flagged=True).item.pair_id
     check_looks(new_page, violations, charlie, [f"/c/books/pairs/{pair}/"])

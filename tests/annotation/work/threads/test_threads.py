@@ -21,23 +21,13 @@ EVIL = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def books() -> Collection:
-    return make_collection("books", order="random")
+def bob(collection: Collection) -> Membership:
+    return make_member(collection, "bob", Role.ADJUDICATOR)
 
 
 @pytest.fixture
-def alice(books: Collection) -> Membership:
-    return make_member(books, "alice")
-
-
-@pytest.fixture
-def bob(books: Collection) -> Membership:
-    return make_member(books, "bob", Role.ADJUDICATOR)
-
-
-@pytest.fixture
-def charlie(books: Collection) -> Client:
-    return client_of(make_member(books, "charlie", Role.ADMIN))
+def charlie(collection: Collection) -> Client:
+    return client_of(make_member(collection, "charlie", Role.ADMIN))
 
 
 def comment(member: Membership, text: str = "Cut off at the end.", grade: int = 1) -> Thread:
@@ -125,9 +115,9 @@ def test_a_flag_learns_what_became_of_its_pair_without_a_grade(alice, bob, charl
     assert not Thread.objects.get(pk=thread.pk).waits
 
 
-def test_a_comment_waits_anew_when_it_is_written_anew_and_no_more_when_its_pair_was_decided(books, alice, charlie):
+def test_a_comment_waits_anew_when_it_is_written_anew_and_no_more_when_its_pair_was_decided(collection, alice, charlie):
     comment(Membership.objects.get(user__username="charlie"))
-    assert read_open_work(books).threads == 0, "what admins write waits for nobody"
+    assert read_open_work(collection).threads == 0, "what admins write waits for nobody"
     thread = comment(alice)
     reply(charlie, thread, text="Which sentence?")
     assert not Thread.objects.get(pk=thread.pk).waits
@@ -142,8 +132,8 @@ def test_a_comment_waits_anew_when_it_is_written_anew_and_no_more_when_its_pair_
             change()
 
 
-def test_nobody_reads_the_thread_of_another_and_adjudicators_read_no_name(books, alice, bob, charlie):
-    thread, dana = flagged(alice, "Ask me about it."), make_member(books, "dana")
+def test_nobody_reads_the_thread_of_another_and_adjudicators_read_no_name(collection, alice, bob, charlie):
+    thread, dana = flagged(alice, "Ask me about it."), make_member(collection, "dana")
     own = comment(dana, "Mine alone.")
     reply(charlie, own, text="To Dana.")
     page = client_of(alice).get("/c/books/judge/replies/").text
