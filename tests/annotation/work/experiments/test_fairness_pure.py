@@ -13,9 +13,7 @@ from annotation.work.experiments import flips, moments, paired
 from annotation.work.experiments.flips import count_flips, count_flips_by_side, pair_votes
 from annotation.work.experiments.moments import debate_gain, measure_moments, seconds_saved
 from annotation.work.experiments.paired import ArmCell, JudgedPair, paired_table
-from annotation.work.experiments.resampled_measures import (
-    accuracy_measure,
-)
+from annotation.work.experiments.resampled_measures import accuracy_measure
 from annotation.work.experiments.votes import MOMENTS, Vote
 from corpus.collections.arm_allocation import ARMS, SHOWN_ONLY, draw_arm, weights_of
 

@@ -18,10 +18,7 @@ from tests.judging_scene import make_scene
 
 pytestmark = pytest.mark.django_db
 
-TEXTS = {
-    "contribution": "It says when water boils.",
-    "evidence": "Water boils at 100 °C.",
-}
+TEXTS = {"contribution": "It says when water boils.", "evidence": "Water boils at 100 °C."}
 PROBLEM = "not in the document: “101”"
 
 

@@ -48,20 +48,16 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
     assert violations(page) == []
     press(page, "1")
     assert Consent.objects.get().membership == alice
-    assert "Is this document relevant to this query?" in page.locator("#desk .prose").inner_text()
     assert violations(page) == []
-    for number in range(1, 6):
+    for _ in range(5):
         press(page, "1")
         page.wait_for_selector("#answer")
-        assert f"Practice: {number} of 5" in page.locator(".counts").inner_text()
         press(page, "1")
         page.wait_for_selector("[data-queue=practice]")
-        assert f"Practice {number} of 5" in page.locator("#desk").inner_text()
     assert "Because it is so." in page.locator("#desk").inner_text()
     assert violations(page) == []
     press(page, "1")
-    for number in range(1, 4):
-        assert f"Test: {number} of 3" in page.locator(".counts").inner_text()
+    for _ in range(3):
         lease = Assignment.objects.select_related("item").get(state="open")
         truth = Judgment.objects.get(pair=lease.item.pair_id, assessor__kind="reference").grade
         press(page, str(truth))
