@@ -211,9 +211,7 @@ ELSEWHERE = {
 
 NO_ACT = {
     "bulk_acts": "plans an act on selected pairs; carrying it out is told",
-    "save_view": "a view of the table of pairs, for oneself",
-    "change_view": "a view of the table of pairs, for oneself",
-    "set_columns": "columns of the table of pairs, for oneself",
+    **dict.fromkeys(("save_view", "change_view", "set_columns"), "a view of the table of pairs, for oneself"),
     "import": "uploads files and looks at them; starting the import is told",
     "file_import": "says what the files hold; starting the import is told",
     "create_upload": "begins an upload; starting the import is told",
@@ -221,28 +219,25 @@ NO_ACT = {
     "cancel_label_errors": "ends a search that changes no label",
     "preview_export": "shows what an export would hold; nothing is written",
     "account_signup": "closed: it makes nothing",
-    "account_inactive": "a page",
-    "account_reset_password_done": "a page",
-    "account_reset_password_from_key_done": "a page",
+    **dict.fromkeys(
+        ("account_inactive", "account_reset_password_done", "account_reset_password_from_key_done"), "a page"
+    ),
     "account_reauthenticate": "asks the password again, changes nothing",
     "mfa_reauthenticate": "asks a code again, changes nothing",
     "mfa_download_recovery_codes": "one's own codes, after the password was asked again",
     "display": "how pages look, to oneself",
-    "inbox_seen": "what one has read, for oneself",
-    "replies_seen": "what one has read, for oneself",
+    **dict.fromkeys(("inbox_seen", "replies_seen"), "what one has read, for oneself"),
     "unsent_form": "forgets what the reader sent in vain, in their own session",
     "aspects_upload": "a draft of one's own; storing it is told",
     "aspects_again": "asks anew for the address whose fetching is told",
     "aspects_dismiss": "throws a draft of one's own away",
     "aspects_second": "a second person's weights: kept in a table of their own, append-only",
-    "grade_gold": "what experts say: append-only rows of their own",
-    "gold_review": "what seniors say: append-only rows of their own",
+    **dict.fromkeys(("grade_gold", "gold_review"), "what experts and seniors say: append-only rows of their own"),
     "compare_next": "assigns comparisons to oneself: leases, as of judging",
     "compare_answer": "what somebody prefers: append-only rows of their own, with everybody's name",
     "compare_undo": "withdraws one's own answer: an append-only row more",
     "judge_consent": "kept in a table of its own, append-only",
-    "judge_returned": "that somebody read of it: kept with the membership",
-    "judge_guidelines": "that somebody read them: kept with the membership",
+    **dict.fromkeys(("judge_returned", "judge_guidelines"), "that somebody read of it: kept with the membership"),
 }
 """Addresses that take a POST and do nothing that somebody else could mind."""
 

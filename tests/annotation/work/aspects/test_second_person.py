@@ -48,6 +48,12 @@ def test_weighted_kappa_equals_a_hand_worked_one() -> None:
     assert found.quadratic.value == pytest.approx(2 / 3)
     assert found.percent.value == 0.5
     assert found.table[3][2] == 1 and sum(map(sum, found.table)) == 4
+    # 10 decisions: 6 kept and accepted, 1 kept and changed, 2 discarded and accepted, 1 discarded and changed.
+    # p = 8/10; first says yes 7, second 7: e = (7*7 + 3*3)/100 = 0.58; kappa = 0.22/0.42.
+    readings = [[(1, 1)] * 6, [(1, 0)], [(0, 0)] * 2, [(0, 1)]]
+    found = importance_agreement(readings, resamples=0, levels=range(2))
+    assert (found.plain.value, found.percent.value) == (pytest.approx(0.22 / 0.42), pytest.approx(0.8))
+    assert found.table == [[2, 1], [1, 6]]
     assert importance_agreement([]).linear.reason == NO_ITEM
     assert importance_agreement([[(3, 3)], [(3, 3)]]).quadratic.reason == ONE_GRADE
 

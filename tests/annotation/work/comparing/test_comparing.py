@@ -336,13 +336,14 @@ def test_results_show_agreement_sides_and_strengths_with_downloads(collection, a
     assert table.count("\n") == 4 and "d0-0" in table
 
 
-def test_acts_on_a_set_are_confirmed_on_its_page(collection: Collection, admin: Client) -> None:
+def test_acts_on_a_set_are_confirmed_on_its_page(collection, admin) -> None:
     make_relevant(collection)
+    draw(collection)
     draw(collection)
     home = "/c/books/comparisons/"
     assert admin.post(f"{home}1/burn/").status_code == 404
-    for act in ("pause", "resume", "end", "delete"):
-        form = admin.get(f"{home}1/").text.split(f"/comparisons/1/{act}/")[0].rpartition("<")[0][-400:]
+    for act, number in (("pause", 1), ("resume", 1), ("end", 1), ("delete", 2)):
+        form = admin.get(f"{home}{number}/").text.split(f"/{number}/{act}/")[0].rpartition("<")[0][-400:]
         assert act == "resume" or 'class="confirm"' in form
-        assert admin.get(f"{home}1/{act}/").status_code == 405
-        assert admin.post(f"{home}1/{act}/")["Location"] == (home if act == "delete" else f"{home}1/")
+        assert admin.get(f"{home}{number}/{act}/").status_code == 405
+        assert admin.post(f"{home}{number}/{act}/")["Location"] == (home if act == "delete" else f"{home}1/")

@@ -6,7 +6,6 @@ from annotation.models import Role
 from annotation.work.experiments.studies import make_study
 from corpus.models import Item, Judgment, Label
 from tests.annotation.work.experiments.test_fairness import answer
-from tests.annotation.work.judging.open_desk import PHONE
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
@@ -55,6 +54,8 @@ def test_a_vote_the_debate_and_the_final_vote_by_keyboard(collection, alice, new
     assert violations(page) == []
     page.reload()
     page.wait_for_selector("#desk[data-step=final] #debate")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert violations(page) == []
     page.wait_for_timeout(READ)
     page.keyboard.press("1")
     page.wait_for_selector("#desk[data-step=first]")
@@ -93,24 +94,6 @@ def test_a_double_click_is_one_vote_in_both_steps_and_on_a_whole_query(collectio
     page.locator(".pair-card[data-step=final] .grade").last.click()
     page.wait_for_selector(".pair-card.settled")
     assert cast()[4:] == [("first", 1), ("final", 0)]
-
-
-@pytest.mark.slow
-def test_both_steps_on_a_phone_and_without_scripts(collection, alice, new_page, violations, instance):
-    make_scene(collection, 2)
-    page = new_page(user=alice.user, **PHONE)
-    begin(page)
-    assert violations(page) == []
-    page.locator(".grade").first.tap()
-    page.wait_for_selector("#desk[data-step=final]")
-    page.wait_for_timeout(READ)
-    assert violations(page) == []
-    plain = new_page(user=alice.user, java_script_enabled=False)
-    plain.goto("/c/books/judge/")
-    assert plain.locator("#debate").is_visible()
-    plain.locator(".grade").last.click()
-    assert plain.locator("#debate").count() == 0
-    assert cast() == [("first", 1), ("final", 0)]
 
 
 def test_axe_finds_nothing_on_the_page_of_the_arms(collection, alice, new_page, violations, instance):

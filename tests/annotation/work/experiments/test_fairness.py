@@ -194,33 +194,23 @@ def test_a_paired_study_lends_the_same_pairs_to_two_disjoint_groups(books):
     assert not Item.objects.filter(reason="disagreement", reserved=True).exists()
 
 
-def test_a_study_that_ends_early_withdraws_what_is_open(books):
+def test_a_study_that_ends_early_withdraws_what_is_open_and_new_settings_reach_what_waited(books):
     make_scene(books, 3)
     members = people(books, 2)
-    study = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=3, overlap=1, gold=False)
+    values = {"by": None, "collection": books, "people": [m.pk for m in members], "overlap": 1, "gold": False}
+    study = make_study(**values, pairs=3)
+    configure_collection(books, {"overlap": 3, "order": "query"})
+    assert set(Item.objects.filter(reason="study").values_list("overlap", "priority")) == {(1, -1e9)}
     lease = claim(members[0])
-    end_study(None, study)
-    end_study(None, study)
+    for _ in range(2):
+        end_study(None, study)
     assert Counter(Item.objects.filter(reason="study").values_list("state", flat=True)) == {"withdrawn": 6}
+    for item in Item.objects.filter(reason="disagreement"):
+        assert (item.overlap, item.priority, item.reserved) == (3, item.pair.query_id, False)
     assert Study.objects.get().ended_at is not None
     with pytest.raises(assignment.DecisionRefused):
         submit(members[0], lease, 1)
-    again = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
-    assert again.items.count() == 4
-
-
-def test_new_settings_leave_a_study_as_it_is_and_reach_what_waits_for_its_end(books):
-    make_scene(books, 2)
-    members = people(books, 2)
-    study = make_study(by=None, collection=books, people=[m.pk for m in members], pairs=2, overlap=1, gold=False)
-    configure_collection(books, {"overlap": 3, "order": "query"})
-    kept = Item.objects.filter(reason="study").values_list("overlap", "priority")
-    assert set(kept) == {(1, -1e9)}
-    end_study(None, study)
-    waiting = Item.objects.filter(reason="disagreement")
-    assert [(item.overlap, item.priority, item.reserved) for item in waiting] == [
-        (3, item.pair.query_id, False) for item in waiting
-    ]
+    assert make_study(**values, pairs=2).items.count() == 4
 
 
 def test_a_study_never_asks_somebody_about_a_pair_that_they_have_met(books):

@@ -112,12 +112,15 @@ def test_a_text_that_cannot_be_a_target_or_comes_too_late_is_kept_on_the_page(it
 
 
 def test_a_grade_settles_no_texts_and_texts_no_grade(item: Item, client: Client, collection: Collection) -> None:
+    older = make_item(item.pair, "audit", priority=LAST + 1)
     lease = claim(client)
     answer = client.post("/c/books/judge/submit/", {**lease, "grade": 0}, headers=HTMX)
-    assert answer.status_code == 409
-    assert "not a grade" in answer.text
+    assert answer.status_code == 409 and "not a grade" in answer.text
     assert Label.objects.get().grade == 1
     client.post("/c/books/judge/evidence/", {**lease, **TEXTS})
+    # Items that ask for texts settle no label: another item's grade still does.
+    client.post("/c/books/judge/submit/", {**claim(client), "grade": 0})
+    assert (older.pair.labels.get().grade, older.pair.labels.get().origin) == (0, "people")
     make_scene(collection, 1)
     answer = client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS}, headers=HTMX)
     assert answer.status_code == 409
@@ -139,15 +142,6 @@ def test_whoever_judges_meets_grades_first_and_skip_and_flag_work(item, collecti
     page = adjudicator.get("/c/books/adjudicate/").text
     assert "Not relevant." in page
     assert Assignment.objects.filter(state="done").count() == 2
-
-
-def test_a_later_grade_counts_though_texts_were_settled_after_its_item(item: Item, client: Client) -> None:
-    """Items that ask for texts settle no label: an older item's grade still does."""
-    older = make_item(item.pair, "audit")
-    Item.objects.filter(pk=item.pk).update(state="settled", taken=1, done=1)
-    Item.objects.filter(pk=older.pk).update(priority=-1)
-    client.post("/c/books/judge/submit/", {**claim(client), "grade": 0})
-    assert (Label.objects.get().grade, Label.objects.get().origin) == (0, "people")
 
 
 def test_the_writing_begins_with_pairs_that_wait_for_nobody(item: Item, collection: Collection) -> None:

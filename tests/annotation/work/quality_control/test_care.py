@@ -132,7 +132,7 @@ def test_easy_gold_of_both_labels_gets_arguments_comes_in_its_share_and_leaves_n
     lease = claim(alice)
     while lease is not None:
         reasons[lease.item.reason] += 1
-        lease = submit(alice, lease, 1)
+        lease = submit(alice, lease, answer_right(lease) if lease.item.reason == "check" else 1)
     drawn = [
         check_scheduling.schedule_item(seed=0, annotator=alice.pk, number=n, checks=0.2, repeats=0)
         for n in range(sum(reasons.values()))
@@ -178,15 +178,16 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
         if number < 2:
             argued(pair, 2)
     client = signed_in(make_member(collection, "charlie", Role.ADMIN))
-    # Where people read debates of the offline pair nobody is asked to pay, whatever the default panel has.
     JudgeVersion.objects.update(provider="offline")
-    Panel.objects.update(is_default=False)
-    Panel.objects.create(name="models", debate=[make_judge(name).name for name in "xy"], ensemble=[], is_default=True)
     answer = client.get("/c/books/quality-control/")
     page, forecast = answer.text, answer.context["arguments"]
     assert (forecast.by_models, forecast.offline, forecast.writers) == (0, 5, "")
     assert "/quality-control/checks/arguments/" not in page
     assert client.post("/c/books/quality-control/checks/arguments/").status_code == 422
+    # Where people read debates of the offline pair nobody is asked to pay, whatever the default panel has.
+    Panel.objects.update(is_default=False)
+    Panel.objects.create(name="models", debate=[make_judge(name).name for name in "xy"], ensemble=[], is_default=True)
+    assert "/quality-control/checks/arguments/" not in client.get("/c/books/quality-control/").text
     JudgeVersion.objects.update(provider="openai")
     answer = client.get("/c/books/quality-control/")
     assert (answer.context["arguments"].by_models, answer.context["arguments"].offline) == (2, 3)
@@ -246,7 +247,7 @@ def test_dreams_own_form_is_a_relevant_pair_with_what_each_agent_said_about_some
     sent = client.post("/c/books/quality-control/checks/", {"checks-size": 1, "checks-seed": 1, "checks-form": "dream"})
     assert sent.status_code == 302, sent.text[:500]
     document = call("attention_checks", "books", "--count=1", "--form=dream", "--json").json
-    assert (document["form"], document["made"], document["standing"], document["gold"]) == ("dream", 1, 2, 0)
+    assert (document["form"], document["made"], document["standing"], document["gold"]) == ("dream", 1, 2, 2)
     for item in Item.objects.filter(reason="check"):
         assert Judgment.objects.get(pair=item.pair_id, assessor__kind="reference").grade == 1
         assert matching.shape_of(item.turns) == "2 rounds, 8 turns, 0-0-1-1"
@@ -330,7 +331,8 @@ def test_what_cannot_be_made_is_refused_and_has_a_disabled_button_with_the_reaso
         make("dream")
     assert make() == 1, "arguments are written for it"
     Item.objects.filter(reason="check").delete()
-    make_scene(collection, ordinary=1, known=4)
+    for _ in range(4):
+        gold(make_pair(collection), 1)
     assert not disabled("Create checks") and disabled("Create test")
     gold(make_pair(collection), 0)
     assert not disabled("Create test")

@@ -77,7 +77,6 @@ def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, a
 
     with ThreadPoolExecutor(6) as pool:
         assert len(set(pool.map(ask, range(6)))) == 1
-        pool.map(lambda _number: connection.close(), range(6))
     assert Assignment.objects.filter(membership=alice).count() == 1
 
 
@@ -154,11 +153,6 @@ def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper_but_by_u
     skip(alice, lease, "language")
     returned = Item.objects.get(pk=item.pk)
     assert returned.taken == 0 and returned.place != item.place
-    assert submit(alice, Assignment.objects.get(membership=alice, state="open"), 1) is None
-    assert claim(bob).item_id == item.pk
-    # Undo of a skip, and of a flag.
-    Assignment.objects.filter(membership=bob).delete()
-    Item.objects.update(taken=0)
     undo_decision(alice, item.pk)
     lease = claim(alice)
     assert lease.item_id == item.pk
@@ -166,8 +160,9 @@ def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper_but_by_u
     undo_decision(alice, item.pk)
     fresh = Item.objects.get(pk=item.pk)
     assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)
+    skip(alice, claim(alice), "language")
     assert submit(alice, claim(alice), 1) is None
-    assert Item.objects.get(pk=item.pk).state == "settled"
+    assert claim(bob).item_id == item.pk
 
 
 def test_an_expired_lease_returns_to_the_queue_and_a_late_answer_still_counts_while_there_is_room(
@@ -353,7 +348,7 @@ def stuck(collection: Collection) -> list[Item]:
 
 
 def test_a_pair_is_stuck_when_the_last_active_one_skips_it_and_free_when_somebody_joins(collection, alice, bob):
-    item = make_item(make_pair(collection))
+    item = make_item(make_pair(collection), overlap=2)
     skip_next(alice)
     assert stuck(collection) == []
     skip_next(bob)
