@@ -129,7 +129,7 @@ def test_a_text_over_two_aspects_is_cut_by_its_sentences(desk: Desk) -> None:
     assert AuditEntry.objects.get(act="aspects.revised", details__did="cut").details["passages"] == 2
 
 
-def test_a_pasted_passage_becomes_a_document_with_its_source(desk: Desk) -> None:
+def test_a_pasted_passage_becomes_a_document_with_its_source_and_others_are_taken_by_id(desk: Desk) -> None:
     desk.add("Flow")
     empty = desk.act("paste", title="Glen", passage=" ", aspects=["a1"])
     assert empty.status_code == 422 and "Glen" in empty.text
@@ -139,11 +139,8 @@ def test_a_pasted_passage_becomes_a_document_with_its_source(desk: Desk) -> None
     assert 'href="https://ice.example/glen"' in desk.page()
     desk.act("paste", title="Hutter", passage="Ice creeps fast.", source="javascript:alert(1)", aspects=["a1"])
     assert Document.objects.filter(title="Hutter").exists() and "javascript:" not in desk.page()
-
-
-def test_a_document_of_the_collection_is_taken_by_its_id(desk: Desk) -> None:
+    # A document of the collection is taken by its id, and one of another is not.
     make_document(desk.collection, "Another text.", external_id="other")
-    desk.add("Flow")
     assert desk.act("bring", document="nowhere", aspects=["a1"]).status_code == 422
     desk.act("bring", document="other", aspects=["a1"])
     foreign = make_document(make_collection("fire"))
@@ -151,7 +148,7 @@ def test_a_document_of_the_collection_is_taken_by_its_id(desk: Desk) -> None:
     with pytest.raises(Exception, match="no longer in"):
         documents.keep(desk.query, desk.people["bob"].assessor, foreign, ["a1"])
     assert desk.act("nonsense").status_code == 404
-    assert Label.objects.get(aspect__external_id="a1").pair.document.external_id == "other"
+    assert Label.objects.filter(aspect__external_id="a1", pair__document__external_id="other").exists()
 
 
 def test_the_list_says_how_far_each_query_is(desk: Desk) -> None:

@@ -99,11 +99,6 @@ def test_what_is_done_and_left_stays_in_one_line_with_the_saved_answer(page):
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True)
 def test_on_a_phone_the_query_folds_to_a_line_that_opens_and_no_words_leave_their_buttons(page):
-    for panel in ("skip", "flag"):
-        page.locator(f"#{panel} > summary").tap()
-        assert page.locator(f"#{panel} .panel .button").last.bounding_box()["width"] > 300
-        assert page.evaluate(SPILLS) == []
-    page.reload()
     drawn = "() => getComputedStyle(document.querySelector('.question')).clipPath"
     assert page.evaluate(drawn) == "none"
     before = page.evaluate("document.documentElement.scrollHeight")
@@ -113,6 +108,10 @@ def test_on_a_phone_the_query_folds_to_a_line_that_opens_and_no_words_leave_thei
     assert page.evaluate("document.documentElement.scrollHeight") == before, "nothing moves"
     page.locator("#query").tap(position={"x": 10, "y": 5})
     assert page.evaluate(drawn) == "none"
+    for panel in ("skip", "flag"):
+        page.locator(f"#{panel} > summary").tap()
+        assert page.locator(f"#{panel} .panel .button").last.bounding_box()["width"] > 300
+        assert page.evaluate(SPILLS) == []
     page.goto("/c/books/judge/query/")
     assert page.locator(".query-keys", has_text="A grade key").is_hidden(), "a phone has no keys"
     page.locator(".card-more > summary").first.tap()
