@@ -138,18 +138,6 @@ def test_a_slow_or_huge_page_fails_and_can_be_tried_again(room, web, sent, djang
     assert room.row().state == "ready"
 
 
-def test_a_page_whose_worker_was_killed_is_fetched_by_another(room: Room, web: Web) -> None:
-    web.page("/", NOISY)
-    draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
-    assert leases.claim(BackgroundJob, kind=drafts.FETCH) is not None
-    PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=timezone.now())
-    fetch_passage()
-    assert room.row().state == "fetching", "the lease of the first holds"
-    BackgroundJob.objects.update(lease_until=timezone.now())
-    fetch_passage()
-    assert room.row().state == "ready" and not background.is_unfinished(drafts.FETCH, draft.pk)
-
-
 def test_what_a_killed_worker_left_is_offered_again_and_a_late_worker_changes_nothing(room, web, sent):
     web.page("/", NOISY)
     draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
@@ -162,6 +150,18 @@ def test_what_a_killed_worker_left_is_offered_again_and_a_late_worker_changes_no
     drafts.dismiss(room.row())
     drafts.fetch_draft(draft.pk)
     assert (room.row().state, web.asked) == ("dismissed", [])
+
+
+def test_a_page_whose_worker_was_killed_is_fetched_by_another(room: Room, web: Web) -> None:
+    web.page("/", NOISY)
+    draft = drafts.request_page(room.bob, room.query, "http://ice.example/")
+    assert leases.claim(BackgroundJob, kind=drafts.FETCH) is not None
+    PassageDraft.objects.filter(pk=draft.pk).update(state="fetching", started_at=timezone.now())
+    fetch_passage()
+    assert room.row().state == "fetching", "the lease of the first holds"
+    BackgroundJob.objects.update(lease_until=timezone.now())
+    fetch_passage()
+    assert room.row().state == "ready" and not background.is_unfinished(drafts.FETCH, draft.pk)
 
 
 def test_a_file_is_uploaded_refined_and_spread_over_two_aspects(room: Room) -> None:

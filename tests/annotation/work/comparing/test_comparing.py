@@ -227,7 +227,7 @@ def test_only_a_set_without_answers_is_deleted_and_its_preferences_only_with_the
     assert not Preference.objects.exists() and not ComparisonSet.objects.exists()
 
 
-def test_results_order_the_documents_of_a_query(collection: Collection, alice: Membership, bob: Membership) -> None:
+def test_results_order_the_documents_of_a_query_and_are_taken_away(collection, alice, bob, admin) -> None:
     pairs = make_relevant(collection, documents=3)
     rank = {pair.pk: place for place, pair in enumerate(pairs)}
     drawn = draw(collection, opponents=2, people=2)
@@ -243,6 +243,12 @@ def test_results_order_the_documents_of_a_query(collection: Collection, alice: M
     assert (best.counts.wins, best.counts.losses) == (4, 0)
     (people,) = selectors.describe_results(outcomes)
     assert (people["answers"], people["agreement"].value, people["left"].value) == (6, 1.0, 0.5)
+    response = admin.get("/c/books/comparisons/1/")
+    (figures,) = response.context["figures"]
+    ((shown, chart),) = response.context["queries"]
+    assert (figures["agreement"].value, len(shown.documents)) == (1.0, 3)
+    table = admin.get(f"/c/books/comparisons/1/?chart={chart.key}&as=csv").text
+    assert table.count("\n") == 4 and "d0-0" in table
 
 
 @pytest.fixture
@@ -319,21 +325,6 @@ def test_the_menu_has_compare_while_there_are_comparisons_for_people(collection:
     assert not has_entry()
     Collection.objects.update(consent_version=1)
     assert client_of(alice).get("/c/books/compare/")["Location"] == "/c/books/judge/", "consent comes first"
-
-
-def test_results_show_agreement_sides_and_strengths_with_downloads(collection, admin, alice, bob):
-    make_relevant(collection)
-    drawn = draw(collection, people=2)
-    for row in drawn.comparisons.all():
-        prefer(row, alice.assessor, "first")
-        prefer(row, bob.assessor, "second")
-    response = admin.get("/c/books/comparisons/1/")
-    (figures,) = response.context["figures"]
-    assert (figures["agreement"].value, figures["left"].value) == (0.0, 0.5)
-    ((query, chart),) = response.context["queries"]
-    assert len(query.documents) == 3
-    table = admin.get(f"/c/books/comparisons/1/?chart={chart.key}&as=csv").text
-    assert table.count("\n") == 4 and "d0-0" in table
 
 
 def test_acts_on_a_set_are_confirmed_on_its_page(collection, admin) -> None:

@@ -86,7 +86,7 @@ def test_a_lost_lease_is_409_and_keeps_the_text(collection, client):
     assert claim(client)["item"] != data["item"]
 
 
-def test_an_item_of_somebody_else_does_not_exist(collection, client):
+def test_an_item_of_somebody_else_does_not_exist_and_a_skip_needs_a_reason(collection, client):
     make_scene(collection, 1)
     bob = signed_in(make_member(collection, "bob"))
     data = claim(client)
@@ -94,11 +94,6 @@ def test_an_item_of_somebody_else_does_not_exist(collection, client):
         answer = bob.post(f"/c/books/judge/{address}/", {**data, "grade": 1, "reason": "other"}, headers=HTMX)
         assert answer.status_code == 404
     assert bob.get(f"/c/books/judge/history/{data['item']}/").status_code == 404
-
-
-def test_skip_needs_a_reason(collection, client):
-    make_scene(collection, 1)
-    data = claim(client)
     assert client.post("/c/books/judge/skip/", {**data, "reason": "tired"}, headers=HTMX).status_code == 422
     answer = client.post("/c/books/judge/skip/", {**data, "reason": "knowledge"}, headers=HTMX)
     assert 'data-queue="empty"' in answer.text

@@ -55,7 +55,11 @@ def test_a_sample_takes_each_stratum_by_its_share_and_is_the_same_for_the_same_s
 
 
 def test_a_gold_set_has_one_pair_of_a_query_five_for_practice_and_a_share_for_the_senior(books):
-    made = gold.draw(collection=books, size=10, seed=3, spot=0.3, by=None)
+    with CaptureQueriesContext(connection) as seen:
+        made = gold.draw(collection=books, size=10, seed=3, spot=0.3, by=None)
+    statements = [one["sql"] for one in seen]
+    locks = next(place for place, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql)
+    assert locks < next(place for place, sql in enumerate(statements) if "annotation_goldpair" in sql), "one at a time"
     rows = list(GoldPair.objects.filter(gold_set=made).select_related("pair").order_by("place"))
     assert len(rows) == 15
     assert [row.practice for row in rows] == [True] * 5 + [False] * 10
@@ -64,27 +68,15 @@ def test_a_gold_set_has_one_pair_of_a_query_five_for_practice_and_a_share_for_th
     assert {row.stratum for row in rows} <= {
         f"{known}, {length} query" for known in ("no answer", "one answer") for length in ("long", "short")
     }
-    with pytest.raises(BadInput, match="5 queries"):
-        gold.draw(collection=books, size=10, seed=4, spot=0.3, by=None)
-
-
-def test_two_draws_at_once_wait_for_each_other(books):
-    with CaptureQueriesContext(connection) as seen:
-        gold.draw(collection=books, size=5, seed=3, spot=0, by=None)
-    statements = [one["sql"] for one in seen]
-    locks = next(place for place, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql)
-    assert locks < next(place for place, sql in enumerate(statements) if "annotation_goldpair" in sql)
-
-
-def test_each_gold_pair_has_a_reason_for_and_one_against_with_quotes_from_the_document(books):
-    gold.draw(collection=books, size=5, seed=3, spot=0, by=None)
+    # Each has a reason for and one against, with quotes from the document.
     for row in GoldPair.objects.select_related("pair__document"):
         sides = {turn["side"]: turn for turn in row.turns}
         assert (sides["for"]["verdict"], sides["against"]["verdict"]) == (1, 0)
         assert all(turn["reason"] for turn in row.turns) and row.written_by == "offline"
-        for turn in row.turns:
-            for quote in turn["quotes"]:
-                assert row.pair.document.text[quote["start"] : quote["end"]] == quote["text"]
+        for quote in (quote for turn in row.turns for quote in turn["quotes"]):
+            assert row.pair.document.text[quote["start"] : quote["end"]] == quote["text"]
+    with pytest.raises(BadInput, match="5 queries"):
+        gold.draw(collection=books, size=10, seed=4, spot=0.3, by=None)
 
 
 def test_experts_practise_first_then_share_the_pairs_and_what_they_say_is_the_reference(books):
