@@ -22,15 +22,14 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def var(settings, tmp_path, admin):
+def var(settings, tmp_path):
     settings.VAR = tmp_path
     return tmp_path
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def admin(client, books):
     client.force_login(make_member(books, "alice", Role.ADMIN).user)
-    return client
 
 
 DEFAULTS = {"format": "prism", "teacher": "votes"}

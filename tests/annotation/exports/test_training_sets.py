@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
+from unittest.mock import Mock
 
 import pytest
 
@@ -219,7 +220,7 @@ def refusal(books, folder, name, **options):
     return str(refused.value), [option for option, _text in getattr(refused.value, "problems", [])]
 
 
-def test_what_makes_no_set_is_refused_with_its_option_or_what_was_left_out(books, tmp_path):
+def test_what_makes_no_set_is_refused_with_its_option_or_what_was_left_out(books, tmp_path, monkeypatch):
     elsewhere = run_file(tmp_path / "a.run", {"q0": ["nowhere"]})
     unbalanced = {"teacher": "votes", "balance": True, "balance_entropy": "prism"}
     for name, words, named, options in (
@@ -242,6 +243,11 @@ def test_what_makes_no_set_is_refused_with_its_option_or_what_was_left_out(books
     Document.objects.filter(collection=books).update(text="The same text everywhere.", title="")
     assert "nearly equals" in refusal(books, tmp_path / "out", "prism", teacher="votes")[0]
     export(books, "prism", tmp_path / "off", teacher="votes", near_duplicates=0)
+    monkeypatch.setattr("annotation.exports.sets.benchmarks.read_corpus", Mock(side_effect=OSError("No space")))
+    (tmp_path / "full").mkdir()
+    with pytest.raises(OSError, match="No space"):
+        export(books, "beir", tmp_path / "full")
+    assert list((tmp_path / "full").iterdir()) == [], "a set that fails in the middle leaves nothing"
 
 
 def test_an_empty_dev_set_is_refused_unless_it_is_asked_for(db, tmp_path):

@@ -37,6 +37,8 @@ def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie, new_
     assert page.locator("tr.selected").count() == 18
     page.locator("#columns-menu summary").click()
     assert violations(page) == [] and fits(page)
+    page.locator("#select-all").check()
+    assert "all 18 pairs" in page.locator("#selected-count").inner_text()
     page.get_by_label("Action").select_option("send")
     page.get_by_role("button", name="Continue").click()
     page.wait_for_url("**/pairs/actions/*/")

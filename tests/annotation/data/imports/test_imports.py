@@ -102,13 +102,13 @@ def test_a_refused_check_names_file_and_line_and_nothing_is_imported(charlie):
         charlie.post(f"/c/birds/import/{row.number}/start/")
         row.refresh_from_db()
         assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"
-    imports = FileImport.objects.count()
+    before = (FileImport.objects.count(), Upload.objects.count())
     for files, reason in (
         ([SimpleUploadedFile("x.csv", b"")], "the file is empty"), ([], "Choose one or more files."),
     ):  # fmt: skip
         response = charlie.post("/c/birds/import/", {"files": files})
         assert response.status_code == 422 and reason in html.unescape(response.text), "the form is kept"
-    assert FileImport.objects.count() == imports
+    assert (FileImport.objects.count(), Upload.objects.count()) == before
 
 
 def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(charlie):

@@ -136,11 +136,12 @@ def test_the_uploads_of_a_collection_have_a_quota_together_a_number_and_a_disk(c
         assert answer.status_code == 422 and b"the server's disk has no room for it" in answer.content
         assert create(charlie, 99).status_code == 201
     Upload.objects.all().delete()
+    others = set(folder.iterdir())
     settings.UPLOADS_BYTES = 30
     files = [SimpleUploadedFile(name, CONTENT[:20]) for name in ("first.jsonl", "second.jsonl")]
     refused = charlie.post("/c/birds/import/", {"files": files})
     assert refused.status_code == 422 and "second.jsonl: uploads of" in refused.text
-    assert not Upload.objects.exists(), "files of a form that do not all fit leave nothing behind"
+    assert not Upload.objects.exists() and set(folder.iterdir()) == others, "files that do not all fit leave nothing"
 
 
 def test_an_upload_is_its_owners_alone_needs_the_csrf_token_and_is_deleted_on_the_page(birds, charlie, folder):

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from annotation.models import AuditEntry, Role, StoredResult
 from annotation.models.pair_table import BulkAct
@@ -114,7 +115,9 @@ def test_a_selected_label_goes_to_people_once_that_was_confirmed(alice, books):
     assert wrong(books).pk not in {one.pair for one in suspects.read_suspects(books)["suspects"]}
 
 
-def test_a_worker_tells_how_far_it_is_and_one_that_is_cancelled_stores_nothing(alice, books, monkeypatch):
+def test_a_worker_tells_how_far_it_is_one_that_is_cancelled_stores_nothing_and_a_killed_one_is_replaced(
+    alice, books, monkeypatch
+):
     monkeypatch.setattr("jobs.workers.has_workers", lambda: True)
     alice.post("/c/books/quality/label-errors/find/")
     alice.post("/c/books/quality/label-errors/find/")  # the second joins the first
@@ -137,6 +140,10 @@ def test_a_worker_tells_how_far_it_is_and_one_that_is_cancelled_stores_nothing(a
     assert told == ["reading votes", "reading texts", "comparing texts"]
     suspects.LABEL_ERRORS.refresh(books)
     told += ["again"] * 5
+    assert leases.claim(BackgroundJob, kind=suspects.LABEL_ERRORS.task) is not None
+    find_label_errors()
+    assert StoredResult.objects.get().values is None, "another worker has it"
+    BackgroundJob.objects.update(lease_until=timezone.now())
     find_label_errors()
     assert StoredResult.objects.get().values["compared"] == 30
     done = alice.get("/c/books/quality/label-errors/", headers={"HX-Request": "true"})

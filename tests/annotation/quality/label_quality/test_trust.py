@@ -255,6 +255,8 @@ def test_the_agreement_page_can_be_narrowed_to_audited_pairs(charlie, books, cou
     judged(make_pair(books), couple, [1, 0])
     audited = [judged(make_pair(books), couple, [n, n], "audit").pair_id for n in (0, 1)]
     text = charlie.get("/c/books/quality/?population=audited").text
-    assert "2 pairs (audited" in text
+    assert "2 pairs (audited" in text and "cell=disagree%3Aaudited" in text
+    cell = charlie.get("/c/books/quality/?measure=percent").context["matrix"][0]["cells"][1]
+    assert cell["shown"].value == pytest.approx(2 / 3), "the measure that is chosen: kappa is 0.4"
     assert pairs_where(books, "alice", "bob", "agree:audited").tolist() == audited
     assert pairs_where(books, "alice", "bob", "disagree:audited").tolist() == []
