@@ -28,7 +28,7 @@ class Annotator:
     async def work(self, until: float, most: int = 1_000_000) -> None:
         """Claim, then submit and get the next until the time, the number or the queue ends."""
         page = await self.begin()
-        while time.perf_counter() < until and len(self.judged) < most and ITEM.search(page):
+        while time.perf_counter() < until and len(self.judged) < most and TOKEN.search(page):
             page = await self.submit(page, time.perf_counter())
         self.writer.close()
 
@@ -37,7 +37,7 @@ class Annotator:
         page = await self.begin()
         for planned in times:
             await asyncio.sleep(max(0.0, planned - time.perf_counter()))
-            if not ITEM.search(page):
+            if not TOKEN.search(page):
                 break
             page = await self.submit(page, planned)
         self.writer.close()
