@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pyte
 
 @pytest.mark.parametrize("look", EACH_LOOK)
 def test_an_engine_is_tested_and_deleted_and_no_page_has_a_violation(
-    new_page, violations, clicks, instance_environment, engine, shop, look, console
+    new_page, violations, instance_environment, engine, shop, look, console
 ):
     """How one is added by a browser: test_browser_address_to_gate.py."""
     found = {}
