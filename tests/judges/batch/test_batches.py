@@ -98,9 +98,7 @@ def test_a_panel_that_no_batch_endpoint_serves_is_refused(model_server: LocalMod
 
 
 @pytest.mark.slow
-def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
-    instance: dict[str, str], instance_environment: dict[str, str], model_server: LocalModels
-) -> None:
+def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(instance, instance_environment, model_server):
     """Every worker is killed while the first round's batch is out, and once more while the second is."""
     scene(model_server, PAIRS, debate=("converge", "converge"), provider="openai")
     model_server.batch_delay(1.5)
@@ -175,9 +173,7 @@ def test_somebody_elses_batch_that_fits_is_given_back_and_never_cancelled(models
 
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
-    models: LocalModels, provider: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(models, provider, capsys):
     campaign, before = begun(models, provider, refuse=[502, 1])
     until(lambda: Batch.objects.exclude(problem="").exists())
     time.sleep(1.0)  # ten polls
@@ -277,9 +273,7 @@ def test_a_dead_key_is_one_creation(models: LocalModels, provider: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 1], ids=["looked at", "looked for"])
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_a_key_that_dies_while_a_batch_is_out_pauses_the_campaign(
-    models: LocalModels, provider: str, lost: int
-) -> None:
+def test_a_key_that_dies_while_a_batch_is_out_pauses_the_campaign(models, provider, lost):
     """Nothing is sent again: with a key that lives, what the provider has is taken in."""
     campaign, before = begun(models, provider, delay=3600, lose=lost, look=[401, 9999])
     until(lambda: state_of(campaign) == "paused")
@@ -360,9 +354,7 @@ OF_ALL = {
     ("provider", "case"),
     first_quick([("anthropic", "setting"), ("openai", "spend"), ("anthropic", "key"), ("openai", "useless")]),
 )
-def test_a_batch_that_is_refused_to_the_last_call_pauses_and_costs_nobody_a_vote(
-    models: LocalModels, provider: str, case: str
-) -> None:
+def test_a_batch_that_is_refused_to_the_last_call_pauses_and_costs_nobody_a_vote(models, provider, case):
     behaviour, words = OF_ALL[case]
     models.script(**{"*": behaviour})
     campaign, before = begun(models, provider, pairs=24)
@@ -378,9 +370,7 @@ def test_a_batch_that_is_refused_to_the_last_call_pauses_and_costs_nobody_a_vote
     assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
 
 
-def test_twenty_answers_of_a_batch_in_a_row_with_none_usable_pause_though_others_are_usable(
-    models: LocalModels,
-) -> None:
+def test_twenty_answers_of_a_batch_in_a_row_with_none_usable_pause_though_others_are_usable(models):
     useful = {"contains": "mapping number 40 map", "verdict": "yes"}
     models.script(**{"*": [useful, {"text": "It depends."}]})
     campaign, before = begun(models, "openai", pairs=45)

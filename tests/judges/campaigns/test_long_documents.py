@@ -26,7 +26,6 @@ from judges.campaigns.selectors import debate_of
 from judges.models import Attempt, Campaign, Work
 from judges.models.batches import Batch
 from judges.workers import worker_pool
-from tests.conftest import Manage
 from tests.engine_parts import FAST, judge, make_judge, make_panel, state_of
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import until
@@ -133,9 +132,7 @@ def test_one_relevant_window_makes_a_document_relevant(models: LocalModels, clie
         assert all("window" not in row for row in rows if row not in of_long)
 
 
-def test_a_window_that_fails_fails_the_document_unless_another_is_relevant_and_is_asked_alone(
-    models: LocalModels,
-) -> None:
+def test_a_window_that_fails_fails_the_document_unless_another_is_relevant_and_is_asked_alone(models):
     windowed()
     make_panel(models, debate=(), votes=("voter",))
     refused, no = {"contains": "part 2 of 3", "fault": "refused"}, {"verdict": "no"}
@@ -201,9 +198,7 @@ def test_evidence_is_written_from_the_window_that_made_the_document_relevant(mod
 
 
 @pytest.mark.weekly
-def test_a_killed_worker_s_windows_are_not_paid_twice(
-    manage: Manage, model_server: LocalModels, instance: dict[str, str]
-) -> None:
+def test_a_killed_worker_s_windows_are_not_paid_twice(manage, model_server, instance):
     collection = windowed()
     make_panel(model_server, debate=("yes+a", "no+b"), votes=tuple(f"no+v{place}" for place in range(3)))
     model_server.script({"*": {"verdict": "no", "latency": 0.3}})

@@ -133,9 +133,7 @@ TAKE_NONE = {"anthropic": {"provider": "anthropic"}, "offline": {"provider": "of
 
 
 @pytest.mark.parametrize("provider", TAKE_NONE)
-def test_a_temperature_is_refused_where_a_debater_takes_none(
-    model_server: LocalModels, instance: dict[str, str], provider: str
-) -> None:
+def test_a_temperature_is_refused_where_a_debater_takes_none(model_server, instance, provider):
     collection_of(1)
     panel = make_panel(model_server)
     values = dict(TAKE_NONE[provider])
@@ -161,9 +159,7 @@ def test_a_temperature_is_refused_where_a_debater_takes_none(
         ("offline", "offline-for", {}, False),
     ],
 )
-def test_a_model_that_thinks_takes_a_temperature_where_its_entry_sets_one(
-    provider: str, model: str, parameters: dict[str, Any], taken: bool
-) -> None:
+def test_a_model_that_thinks_takes_a_temperature_where_its_entry_sets_one(provider, model, parameters, taken):
     known = Judge("j", provider, model, id=1, parameters=parameters)
     assert configurations.takes_temperature(known) == taken
     if not taken:
@@ -171,9 +167,7 @@ def test_a_model_that_thinks_takes_a_temperature_where_its_entry_sets_one(
             configurations.check_temperature([known], 0.6)
 
 
-def test_what_is_said_to_debaters_is_refused_where_there_are_none(
-    model_server: LocalModels, instance: dict[str, str]
-) -> None:
+def test_what_is_said_to_debaters_is_refused_where_there_are_none(model_server, instance):
     scene(model_server, 1, debate=())
     for option in ("--agents", "--temperature"):
         refused = judge("--policy", "ensemble", option, "2")
@@ -187,9 +181,7 @@ def test_the_campaigns_temperature_reaches_the_wire(pair: None, models: LocalMod
 
 
 @pytest.mark.parametrize(("sdk", "own"), [("openai-compatible", '{"reason": "r", "score": '), ("google", '{"score": ')])
-def test_a_graded_judge_leaves_its_score_and_the_probability_of_its_tokens(
-    pair: None, models: LocalModels, sdk: str, own: str
-) -> None:
+def test_a_graded_judge_leaves_its_score_and_the_probability_of_its_tokens(pair, models, sdk, own):
     values = {"parameters": {"scale": "0-10", "logprobs": 5}, "provider": sdk}
     make_judge(models, "graded", "tens", **values)
     words = [[own, -0.5, []], ["1", math.log(0.8), []], ["0", math.log(0.5), []], ["}", 0.0, []]]
@@ -221,9 +213,7 @@ def test_a_score_without_probabilities_one_beyond_the_scale_and_a_refused_decisi
 
 
 @pytest.mark.parametrize("sdk", ["openai", "google"])
-def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(
-    pair: None, models: LocalModels, sdk: str
-) -> None:
+def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(pair, models, sdk):
     values = {"parameters": {"scale": "0-3", "endpoint": "decisions"}, "provider": sdk}
     make_judge(models, "decider", "decider-1", **values)
     models.script(**{"decider-1": {"shares": [0.1, 0.2, 0.6, 0.1]}})
@@ -244,9 +234,7 @@ def test_the_trained_reranker_votes_by_its_threshold(pair: None, models: LocalMo
     assert refused.code == 2 and "ours only votes" in refused.err
 
 
-def test_of_several_generations_the_one_nearest_the_mean_is_kept_and_none_is_a_copy(
-    pair: None, models: LocalModels
-) -> None:
+def test_of_several_generations_the_one_nearest_the_mean_is_kept_and_none_is_a_copy(pair, models):
     parameters = {"scale": "0-10", "generations": 3, "temperature": 0.8}
     make_judge(models, "many", "many-1", parameters=parameters)
     models.script(**{"many-1": [{"score": 9, "times": 1}, {"score": 2, "times": 1}, {"score": 6, "times": 1}]})

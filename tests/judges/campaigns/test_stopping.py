@@ -64,9 +64,7 @@ def test_an_admin_lets_it_go_on_and_stops_it_again(campaign: Campaign) -> None:
     assert of(campaign) == {ROUTE}
 
 
-def test_nothing_is_asked_of_a_campaign_without_a_settled_audit(
-    campaign: Campaign, django_assert_num_queries: object
-) -> None:
+def test_nothing_is_asked_of_a_campaign_without_a_settled_audit(campaign, django_assert_num_queries):
     with django_assert_num_queries(0):
         assert route_breakers.trip_routes(campaign.pk, 1, {}) == frozenset()
 

@@ -23,9 +23,7 @@ def charlie(instance: dict[str, str]) -> User:
     return make_member(books, "charlie", Role.ADMIN).user
 
 
-def test_the_pages_of_money_are_accessible_and_fit(
-    charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
-) -> None:
+def test_the_pages_of_money_are_accessible_and_fit(charlie, new_page, violations):
     ledger = f"/c/books/campaigns/{Campaign.objects.get().number}/ledger/"
     enter_price(
         provider="openai-compatible", model="m", prices={"input_price": 0.5, "output_price": 2.0}, source="page"

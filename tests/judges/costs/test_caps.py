@@ -139,9 +139,7 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(mo
 
 
 @pytest.mark.slow
-def test_a_killed_workers_reservation_comes_back_to_another_campaign(
-    worker: object, model_server: LocalModels, instance: dict[str, str]
-) -> None:
+def test_a_killed_workers_reservation_comes_back_to_another_campaign(worker, model_server, instance):
     """What it held is the collection's: the next campaign waits for its lease and then has the money."""
     collection = collection_of(10)
     configure_collection(collection, {"budget": 20.0})
@@ -149,11 +147,7 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
     first = begin(collection, policy="debate")
     until(lambda: state_of(first) == "finished")
     Reservation.objects.create(  # a worker dies with nearly all that is left in its hands
-        campaign=first,
-        holder="dead",
-        usd=20 - collection_budget(collection).spent - 0.4,
-        calls=30,
-        until=_in(2.0),
+        campaign=first, holder="dead", usd=20 - collection_budget(collection).spent - 0.4, calls=30, until=_in(2.0)
     )
     began = time.monotonic()
     assert judge("--policy", "ensemble", check=True).json["labelled"] == 10
@@ -218,9 +212,7 @@ def _in(seconds: float) -> str:
 
 
 @pytest.mark.slow
-def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
-    model_server: LocalModels, instance: dict[str, str]
-) -> None:
+def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(model_server, instance):
     """128 calls in flight in two workers, one of which dies: what the attempts cost stays within the cap."""
     collection = collection_of(200)
     make_dear_panel(model_server)

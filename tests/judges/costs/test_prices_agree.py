@@ -296,9 +296,7 @@ def test_no_usage_within_the_bound_costs_more_than_the_bound(given: tuple[Price,
 
 
 @given(st.dictionaries(st.sampled_from(PRICES), PRICE), st.booleans(), st.integers(1, 9_000), st.floats(0, 1))
-def test_no_estimate_ends_above_its_upper_bound(
-    prices: dict[str, float], batch: bool, thought: int, share: float
-) -> None:
+def test_no_estimate_ends_above_its_upper_bound(prices, batch, thought, share):
     one = Judge("j", "openai", "m", id=1, parameters={"max_output_tokens": 4096}, **prices)
     if incomplete_price(prices) or not prices:
         return

@@ -15,12 +15,7 @@ def turn(verdict: int, *spans: tuple[int, int] | None) -> Turn:
 
 @pytest.mark.parametrize(
     ("quotes", "marked"),
-    [
-        ([(0, 20)], False),
-        ([], True),
-        ([None], True),
-        ([None, (0, 20)], False),
-    ],
+    [([(0, 20)], False), ([], True), ([None], True), ([None, (0, 20)], False)],
     ids=["a found quote", "no quote", "a quote that is not in the document", "one of each"],
 )
 def test_giving_up_the_opening_stance_needs_a_found_quote(quotes: list, marked: bool) -> None:

@@ -14,15 +14,7 @@ from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Pair
 from judges.campaigns import selectors
 from judges.domain.probabilities import answer_probabilities
-from judges.domain.verdicts import (
-    STRICT,
-    WHITESPACE,
-    ParsingRules,
-    Unusable,
-    parse_answer,
-    parse_vote,
-    unwrap_answer,
-)
+from judges.domain.verdicts import STRICT, WHITESPACE, ParsingRules, Unusable, parse_answer, parse_vote, unwrap_answer
 from judges.models import Attempt, AttemptBody
 from judges.presets import UNWRAPS
 from judges.probes.injections import INJECTIONS, Injection
@@ -306,10 +298,7 @@ def test_the_answer_is_stored_as_it_came_and_people_see_the_debate_alone(worker,
         assert one.reasoning == f"Is {YES} right?"
     pair = Pair.objects.get()
     debate = selectors.debate_of(pair)
-    assert [(speech.verdict, speech.reason) for speech in debate[:2]] == [
-        (1, "I say Yes."),
-        (0, "I say NO."),
-    ]
+    assert [(speech.verdict, speech.reason) for speech in debate[:2]] == [(1, "I say Yes."), (0, "I say NO.")]
     assert [quote["start"] is not None for quote in debate[0].quotes] == [True]
     alice, olga = Client(), Client()
     alice.force_login(make_member(pair.collection, "alice").user)

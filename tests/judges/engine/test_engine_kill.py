@@ -16,7 +16,6 @@ from jobs.processes import spawn_child
 from judges.campaigns.selectors import campaign_status
 from judges.models import Attempt
 from judges.workers import worker_pool
-from tests.conftest import Manage
 from tests.engine_parts import FAST, begin, collection_of, make_panel, scene, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
@@ -24,9 +23,7 @@ from tests.repeated import repeated_beyond_flight
 
 
 @pytest.mark.slow
-def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
-    manage: Manage, model_server: LocalModels, instance: dict[str, str]
-) -> None:
+def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(manage, model_server, instance):
     """Its processes die in the middle of their calls: only those that were out are sent again."""
     collection = collection_of(24)
     make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))

@@ -53,9 +53,7 @@ def test_concurrency_holds_and_a_429_slows_only_its_account(models: LocalModels)
 def test_twenty_errors_in_a_row_pause_only_their_account(models: LocalModels) -> None:
     collection = collection_of(40)
     panel_of_two_accounts(models, max_concurrency=4)
-    models.script(
-        {"d1": {"fault": "500"}, "d2": {"fault": "500"}, "v1": {"verdict": "yes", "latency": 0.05}},
-    )
+    models.script({"d1": {"fault": "500"}, "d2": {"fault": "500"}, "v1": {"verdict": "yes", "latency": 0.05}})
     campaign = begin(collection)
     until(lambda: count(models, "d1", "d2") >= 20)
     time.sleep(0.5)

@@ -93,9 +93,7 @@ def migrated(tmp_path: Path) -> Instance:
     return Instance(tmp_path / "var").migrated()
 
 
-def test_postgresql_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(
-    migrated: Instance, clock: Path, tmp_path: Path
-) -> None:
+def test_postgresql_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(migrated, clock, tmp_path):
     with fake(migrated, clock, "postgres"):
         migrated.hold()
     with rig(migrated, tmp_path) as site:
@@ -103,9 +101,7 @@ def test_postgresql_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(
         assert hour_back(site.ask("SELECT extract(epoch FROM now())::bigint"))
 
 
-def test_redis_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(
-    migrated: Instance, clock: Path, tmp_path: Path
-) -> None:
+def test_redis_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(migrated, clock, tmp_path):
     """The account's window is full at the jump: without care it would stay so for an hour."""
     with fake(migrated, clock, "redis-server"):
         migrated.hold()
@@ -115,9 +111,7 @@ def test_redis_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(
         assert hour_back(client.time()[0])
 
 
-def test_a_worker_whose_clock_jumps_back_loses_doubles_and_pays_nothing(
-    migrated: Instance, clock: Path, tmp_path: Path
-) -> None:
+def test_a_worker_whose_clock_jumps_back_loses_doubles_and_pays_nothing(migrated, clock, tmp_path):
     with rig(migrated, tmp_path, processes=0) as site:
         migrated.hold()
         with fake(migrated, clock, "python"):

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -108,9 +107,7 @@ def test_eight_claims_at_once_never_take_the_same_pair(unattended: None) -> None
     assert list(Work.objects.values_list("fence", "claims").distinct()) == [(1, 0)], "nothing was sent"
 
 
-def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
-    unattended: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_expired_leases_are_left_alone_while_postgresql_is_just_back(unattended, monkeypatch, tmp_path):
     """Nobody could renew a lease while it was away: whoever is back first must not take what others answered."""
     monkeypatch.setattr("judges.engine.writer.STALL_S", 1.0)
     plan = plan_of(collection_of(2), panel="offline")

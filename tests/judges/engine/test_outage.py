@@ -74,9 +74,7 @@ def test_a_slow_account_with_few_places_fails_no_pair_either(models: LocalModels
 
 
 @pytest.mark.parametrize(("times", "failed", "errors"), [(4, 0, 4), (99, 1, 8)])
-def test_a_pair_that_waited_out_an_outage_is_tried_again(
-    models: LocalModels, times: int, failed: int, errors: int
-) -> None:
+def test_a_pair_that_waited_out_an_outage_is_tried_again(models, times, failed, errors):
     """The others are answered before it is claimed again; a document that always fails has failed then."""
     scene(models, 10, max_concurrency=4)
     document = {"contains": "mapping number 9 ", "fault": "503", "times": times, "latency": 0.1}

@@ -89,9 +89,7 @@ OF_ALL = {
 
 
 @pytest.mark.parametrize("case", first_slow(OF_ALL, 2))
-def test_a_judge_that_is_refused_whatever_it_asks_pauses_after_at_most_twenty_calls(
-    models: LocalModels, case: str
-) -> None:
+def test_a_judge_that_is_refused_whatever_it_asks_pauses_after_at_most_twenty_calls(models, case):
     status, body, words = OF_ALL[case]
     scene(models, 100, debate=())
     own = {"provider": "anthropic", "base_url": models.anthropic, "model": "v3"}

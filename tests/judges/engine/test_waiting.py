@@ -161,9 +161,7 @@ def test_a_worker_that_never_begins_is_called_what_it_is(instance: object, monke
 
 
 @pytest.mark.slow
-def test_a_waiting_command_brings_a_worker_where_none_is_free(
-    worker: object, model_server: LocalModels, instance: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_waiting_command_brings_a_worker_where_none_is_free(worker, model_server, instance, monkeypatch):
     """Both processes are busy with a campaign whose calls take long; a run of BM25 takes a moment."""
     for name, value in {**instance, **FAST}.items():  # of the worker that is brought
         monkeypatch.setenv(name, value)

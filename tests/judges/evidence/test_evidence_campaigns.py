@@ -160,10 +160,7 @@ def test_an_answer_that_is_none_counts_as_a_try(worker: object, model_server: Lo
                 {"contains": "mapping number 2 ", "fault": "500"},
                 written(1),
             ],
-            "measurer": [
-                {"contains": LIST, "text": '{"entities": []}'},
-                {"contains": MEASURE, "fault": "refused"},
-            ],
+            "measurer": [{"contains": LIST, "text": '{"entities": []}'}, {"contains": MEASURE, "fault": "refused"}],
         }
     )
     done = write("--writer", "writer", "--measure", "measurer")

@@ -15,11 +15,9 @@ from judges.campaigns import evidence_campaigns as campaigns
 from judges.campaigns import lifecycle
 from judges.models import Attempt
 from judges.workers import worker_pool
-from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge, sums_up
 from tests.instances import until
 from tests.judges.evidence.test_evidence_campaigns import LIST, measured, positives
-from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
 
 PAIRS = 16
@@ -32,9 +30,7 @@ def text(number: int) -> str:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
-    manage: Manage, model_server: LocalModels, instance: dict[str, str]
-) -> None:
+def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(manage, model_server, instance):
     collection = positives(PAIRS)[0].collection
     make_judge(model_server, "writer")
     make_judge(model_server, "measurer")

@@ -47,9 +47,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any, 
     return code, json.loads(out) if out else None, err
 
 
-def test_a_file_is_taken_over_and_its_panel_becomes_the_default(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_taken_over_and_its_panel_becomes_the_default(tmp_path, capsys):
     code, document, _ = run(capsys, "configure_judges", str(file_of(tmp_path)))
     assert code == 0
     assert [judge["change"] for judge in document["judges"]] == ["new"] * 7
@@ -71,9 +69,7 @@ def test_the_same_file_again_changes_nothing(tmp_path: Path, capsys: pytest.Capt
     assert after == before
 
 
-def test_a_changed_judge_is_a_new_version_and_the_others_stay(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_judge_is_a_new_version_and_the_others_stay(tmp_path, capsys):
     run(capsys, "configure_judges", str(file_of(tmp_path)))
     old = JudgeVersion.objects.get(name="judge-2")
     _, document, _ = run(capsys, "configure_judges", str(file_of(tmp_path, judge_2="no")))
@@ -128,9 +124,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("fault", "advice"), BROKEN)
-def test_a_judge_that_cannot_work_is_named_with_the_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels, fault: str, advice: str
-) -> None:
+def test_a_judge_that_cannot_work_is_named_with_the_reason(tmp_path, capsys, model_server, fault, advice):
     run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai, judge_3=fault)))
     code, document, err = run(capsys, "check_judges", "--panel", "main")
     assert code == 3 and "1 of 7" in err and "judge-3" in err
@@ -138,9 +132,7 @@ def test_a_judge_that_cannot_work_is_named_with_the_reason(
     assert broken["name"] == "judge-3" and advice in broken["problem"]
 
 
-def test_a_judge_without_the_log_probabilities_that_it_was_asked_for_is_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
-) -> None:
+def test_a_judge_without_the_log_probabilities_that_it_was_asked_for_is_found(tmp_path, capsys, model_server):
     path = file_of(tmp_path, model_server.openai, judge_2="yes+no-logprobs")
     path.write_text(path.read_text().replace("input_price", "logprobs = true\ninput_price"))
     run(capsys, "configure_judges", str(path))

@@ -1,17 +1,13 @@
 """A judge changed in the file is a new version; pages of earlier evidence show what was asked then, and of whom."""
 
-from pathlib import Path
-
 from django.core.management import call_command
 from django.test import Client
 
 from corpus.models import Collection, Pair
 from judges.models import Attempt, JudgeVersion
-from tests.conftest import Manage
 from tests.engine_parts import _standing_worker, collection_of, judge, worker
 from tests.factories import make_user
 from tests.judges.panels.test_configure_judges import file_of
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -27,9 +23,7 @@ def judged_by_judge_1() -> Attempt:
     return Attempt.objects.order_by("campaign").last()
 
 
-def test_a_changed_judge_is_a_new_version_and_old_pages_show_the_old_prompt(
-    worker: object, model_server: LocalModels, manage: Manage, tmp_path: Path
-) -> None:
+def test_a_changed_judge_is_a_new_version_and_old_pages_show_the_old_prompt(worker, model_server, manage, tmp_path):
     collection_of(1)
     base_url = model_server.base_url("openai-compatible")
     Collection.objects.update(instruction="Only passages about tides are relevant.")

@@ -150,10 +150,7 @@ WRONG_FILES = [
     (replaced('"openai"', '"opnai"'), 'line 3: [[judge]] 1 provider "opnai" is unknown; use one of openai'),
     (replaced('"openai"', '"openai-compatible"'), "base_url is missing: where is the server?"),
     (replaced('"openai"', '"offline"'), '"m" is not an offline model; use one of'),
-    (
-        replaced('"openai"', '"anthropic"\ntemperature = 0'),
-        "line 4: [[judge]] 1 temperature is not supported by",
-    ),
+    (replaced('"openai"', '"anthropic"\ntemperature = 0'), "line 4: [[judge]] 1 temperature is not supported by"),
     (replaced('["j1", "j2"]', '["j1"]'), "line 22: [panel] debate must name two judges"),
     (replaced('["j1", "j2"]', '["j1", "jx"]'), 'debate names "jx", which is not a judge of this file'),
     (replaced('["j1", "j2"]', '"j1"'), "debate must be a list of names of judges"),

@@ -191,17 +191,11 @@ def test_without_a_policy_the_panel_does_all_that_its_members_can(db: None) -> N
     [
         (judges("one"), "debate", "--debaters: Policy debate needs two debaters, and panel main has none"),
         (judges("one"), "debate+ensemble", "needs two debaters"),
-        (
-            judges("a", "b") + '\n[panel]\ndebate = ["a", "b"]',
-            "single",
-            "--judges: Policy single needs judges",
-        ),
+        (judges("a", "b") + '\n[panel]\ndebate = ["a", "b"]', "single", "--judges: Policy single needs judges"),
         (judges("a", "b") + '\n[panel]\ndebate = ["a", "b"]', "ensemble", "name some, or choose another policy."),
     ],
 )
-def test_a_policy_that_needs_what_the_panel_lacks_is_refused_in_one_line(
-    db: None, capsys: pytest.CaptureFixture[str], file: str, policy: str, message: str
-) -> None:
+def test_a_policy_that_needs_what_the_panel_lacks_is_refused_in_one_line(db, capsys, file, policy, message):
     taken(file)
     make_collection("books")
     with pytest.raises(SystemExit) as caught:

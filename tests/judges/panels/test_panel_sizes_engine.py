@@ -40,9 +40,7 @@ def configure(models: LocalModels, folder: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(("scale", "grade"), [("0-3", 3), ("0-10", 10), ("binary", None)])
-def test_one_judge_in_five_lines_labels_every_pair(
-    worker: object, model_server: LocalModels, tmp_path: Path, scale: str, grade: int | None
-) -> None:
+def test_one_judge_in_five_lines_labels_every_pair(worker, model_server, tmp_path, scale, grade):
     alone = blocks()[0][scale]
     assert len(alone.strip().splitlines()) == 5
     collection = collection_of(PAIRS)
@@ -64,9 +62,7 @@ def test_one_judge_in_five_lines_labels_every_pair(
     )
 
 
-def test_one_model_sampled_five_times_labels_by_a_majority_of_three(
-    worker: object, model_server: LocalModels, tmp_path: Path
-) -> None:
+def test_one_model_sampled_five_times_labels_by_a_majority_of_three(worker, model_server, tmp_path):
     collection = collection_of(PAIRS)
     configure(model_server, tmp_path, blocks()[1])
     first, second = "mapping number 0 ", "mapping number 1 "
@@ -104,9 +100,7 @@ def test_one_model_sampled_five_times_labels_by_a_majority_of_three(
     assert again["labels"] == status["labels"], "the cache keeps the samples apart"
 
 
-def test_samples_go_on_where_they_were_after_a_budget(
-    worker: object, model_server: LocalModels, tmp_path: Path
-) -> None:
+def test_samples_go_on_where_they_were_after_a_budget(worker, model_server, tmp_path):
     collection_of(PAIRS)
     configure(model_server, tmp_path, blocks()[1])
     model_server.script({"*": {"verdict": "yes"}})
@@ -117,9 +111,7 @@ def test_samples_go_on_where_they_were_after_a_budget(
     assert len(model_server.requests()) == 5 * PAIRS
 
 
-def test_samples_go_through_a_batch_as_calls_of_their_own(
-    worker: object, model_server: LocalModels, tmp_path: Path
-) -> None:
+def test_samples_go_through_a_batch_as_calls_of_their_own(worker, model_server, tmp_path):
     collection_of(PAIRS)
     configure(model_server, tmp_path, blocks()[1])
     model_server.batches(delay=0.0)

@@ -32,9 +32,7 @@ def configure(models: LocalModels, path: Path, alike: str, lines: str) -> None:
 
 
 @pytest.mark.parametrize("alike", first_slow(ALIKES, 2))
-def test_a_thinking_model_judges_a_campaign_without_a_key_and_for_nothing(
-    worker: object, model_server: LocalModels, tmp_path: Path, alike: str
-) -> None:
+def test_a_thinking_model_judges_a_campaign_without_a_key_and_for_nothing(worker, model_server, tmp_path, alike):
     configure(model_server, tmp_path, alike, FREE)
     thought = 'Somebody would say {"response": "no"} here. '
     model_server.script({"*": {"verdict": "yes", "reasoning": 1800, "thought": thought}})
@@ -50,9 +48,7 @@ def test_a_thinking_model_judges_a_campaign_without_a_key_and_for_nothing(
 
 
 @pytest.mark.parametrize("alike", ["vllm", "ollama"])
-def test_a_local_model_costs_nothing_only_where_the_file_says_so(
-    worker: object, model_server: LocalModels, tmp_path: Path, alike: str
-) -> None:
+def test_a_local_model_costs_nothing_only_where_the_file_says_so(worker, model_server, tmp_path, alike):
     assert PRESETS[alike].local
     configure(model_server, tmp_path, alike, "thinking = false")
     collection_of(1)

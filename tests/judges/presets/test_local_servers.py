@@ -49,9 +49,7 @@ def test_every_preset_of_a_local_server_has_a_look_alike_and_needs_no_key() -> N
         ("tgi", "any", 8192),
     ],
 )
-def test_a_server_tells_how_long_its_context_is(
-    model_server: LocalModels, name: str, model: str, length: int | None
-) -> None:
+def test_a_server_tells_how_long_its_context_is(model_server, name, model, length):
     context = PRESETS[name].context
     assert context is not None
     with urllib.request.urlopen(urljoin(f"{model_server.google}/{name}/v1/", context.path)) as answer:
@@ -157,9 +155,7 @@ def test_a_gateway_takes_a_budget_of_thoughts_for_the_models_that_have_it(model_
         ("litellm", 40, 900),
     ],
 )
-def test_usage_is_read_as_the_server_tells_it(
-    model_server: LocalModels, alike: str, cached: int, reasoning: int
-) -> None:
+def test_usage_is_read_as_the_server_tells_it(model_server, alike, cached, reasoning):
     model_server.script(
         m={"verdict": "yes", "reasoning": 900, "cached": 40}, silent={"verdict": "yes", "fault": "no-usage"}
     )
@@ -201,9 +197,7 @@ def test_openai_compatible_sends_and_parses_what_it_always_did(model_server: Loc
         ("vllm+inline", {"max_output_tokens": 4096}, 'unwrap = "think"'),
     ],
 )
-def test_what_a_server_does_not_do_is_found_by_check_judges(
-    model_server: LocalModels, alike: str, parameters: dict[str, Any], words: str
-) -> None:
+def test_what_a_server_does_not_do_is_found_by_check_judges(model_server, alike, parameters, words):
     """A judge of openai-compatible at such a server: nothing of the preset stands in its way."""
     model_server.script(m={"verdict": "yes", "reasoning": 200})
     base_url = f"{model_server.google}/{alike}/v1"

@@ -161,9 +161,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("name", "keys", "expected"), WORDS)
-def test_parameters_stand_under_the_preset_s_names(
-    model_server: LocalModels, name: str, keys: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_parameters_stand_under_the_preset_s_names(model_server, name, keys, expected):
     body = body_of(model_server, record(block(model_server, PRESETS[name], **keys)))
     assert {key: body.get(key) for key in expected} == expected
 
@@ -238,9 +236,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "keys", "words"), REFUSED)
-def test_what_a_provider_does_not_take_is_refused_by_the_file(
-    model_server: LocalModels, name: str, keys: dict[str, Any], words: str
-) -> None:
+def test_what_a_provider_does_not_take_is_refused_by_the_file(model_server, name, keys, words):
     with pytest.raises(BadInput) as caught:
         record(block(model_server, PRESETS[name], **keys))
     assert words in str(caught.value) and "\n" not in str(caught.value)
@@ -318,9 +314,7 @@ def take_over(models: LocalModels, preset: Preset, model: str = "yes", panel: st
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", first_slow(ALIKE, 3))
-def test_twenty_pairs_by_debate_and_by_panels_of_one_and_of_five(
-    worker: object, model_server: LocalModels, name: str
-) -> None:
+def test_twenty_pairs_by_debate_and_by_panels_of_one_and_of_five(worker, model_server, name):
     collection_of(20)
     one = FIVE.replace('["j1", "j2", "j3", "j4", "j5"]', '["j1"]')
     for panel, policy in ((FIVE, "debate"), (FIVE, "ensemble"), (one, "ensemble"), (one, "single")):

@@ -88,9 +88,7 @@ def test_thoughts_are_kept_beside_the_answer_and_tokens_are_read_right(model_ser
         ("qwen", "qwen-plus", {}, {"type": "function", "function": {"name": "answer"}}),
     ],
 )
-def test_a_tool_is_forced_only_where_the_model_does_not_think(
-    model_server: LocalModels, preset: str, model: str, keys: dict[str, Any], choice: Any
-) -> None:
+def test_a_tool_is_forced_only_where_the_model_does_not_think(model_server, preset, model, keys, choice):
     judge = judge_of(model_server, preset, model, schema_mode="tool", **keys)
     assert verdict(ask(vote_of(judge))[0], judge) == 1
     assert sent(model_server)["tool_choice"] == choice
@@ -112,9 +110,7 @@ def test_a_qwen_that_thinks_is_asked_in_words(model_server: LocalModels) -> None
         ("mistral", "magistral-small-2506", {"unwrap": "think"}),
     ],
 )
-def test_thoughts_within_the_answer_are_unwrapped(
-    model_server: LocalModels, preset: str, model: str, keys: dict[str, Any]
-) -> None:
+def test_thoughts_within_the_answer_are_unwrapped(model_server, preset, model, keys):
     model_server.script({model: {"verdict": "no", "reasoning": 60, "thought": 'Not "yes".'}})
     judge = judge_of(model_server, preset, model, **keys)
     (reply,) = ask(vote_of(judge))
@@ -166,9 +162,7 @@ def test_none_of_a_hundred_answers_of_a_thinking_model_is_truncated(model_server
         ("openrouter", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
     ],
 )
-def test_requests_have_the_names_of_their_host(
-    model_server: LocalModels, preset: str, keys: dict[str, Any], fields: dict[str, Any]
-) -> None:
+def test_requests_have_the_names_of_their_host(model_server, preset, keys, fields):
     judge = judge_of(model_server, preset, **keys)
     (reply,) = ask(vote_of(judge))
     assert reply.status == 200
@@ -177,9 +171,7 @@ def test_requests_have_the_names_of_their_host(
 
 
 @pytest.mark.parametrize("preset", [name for name in (*HOSTED, *LOCAL) if PRESETS[name].logprobs])
-def test_log_probabilities_come_with_as_many_alternatives_as_the_host_has(
-    model_server: LocalModels, preset: str
-) -> None:
+def test_log_probabilities_come_with_as_many_alternatives_as_the_host_has(model_server, preset):
     keys = {"thinking": False} if preset == "deepseek" else {}
     judge = judge_of(model_server, preset, logprobs=PRESETS[preset].logprobs, **keys)
     (reply,) = ask(vote_of(judge))

@@ -302,8 +302,7 @@ def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any
 
 
 @pytest.mark.parametrize(
-    ("fault", "name"),
-    crossed(["400", "401", "403", "404", "429", "500", "drop", "garbage", "empty", "huge"], ASKED),
+    ("fault", "name"), crossed(["400", "401", "403", "404", "429", "500", "drop", "garbage", "empty", "huge"], ASKED)
 )
 def test_no_judge_is_ever_asked_more_than_twice(name: str, fault: str, alike: Any, model_server: LocalModels) -> None:
     model_server.script({"m": {"fault": fault}})

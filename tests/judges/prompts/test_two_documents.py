@@ -37,9 +37,7 @@ def test_any_other_word_is_no_preference(verdict: str) -> None:
 
 
 @pytest.mark.parametrize("model", ASSESSORS)
-def test_every_offline_judge_prefers_the_stated_answer_in_both_orders_and_calls_two_unrelated_texts_bad(
-    model: str,
-) -> None:
+def test_every_offline_judge_prefers_the_stated_answer_in_both_orders_and_calls_two_unrelated_texts_bad(model):
     def compare(first: Inputs, second: Inputs) -> object:
         return compare_documents(model, first, second, UniformLexicon())["preference"]
 

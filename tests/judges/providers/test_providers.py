@@ -378,14 +378,7 @@ WORDS = [
 ]
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(
-            st.sampled_from(WORDS),
-            inner,
-            max_size=6,
-        ),
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(WORDS), inner, max_size=6)),
     max_leaves=25,
 )
 
