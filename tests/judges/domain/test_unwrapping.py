@@ -21,10 +21,8 @@ from judges.probes.injections import INJECTIONS, Injection
 from judges.prompts.answers import evidence as writings
 from judges.prompts.answers import retrieval as answers
 from judges.records import TEXT_ROLES, Judge, Token, Turn
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
+from tests.engine_parts import collection_of, judge, make_panel
 from tests.factories import make_member, make_user
-
-__all__ = ["_standing_worker", "worker"]
 
 NO = '{"reason": "It says another thing.", "response": "no"}'
 YES = NO.replace('"no"', '"yes"')

@@ -14,10 +14,8 @@ from judges.campaigns import configurations, selectors
 from judges.campaigns import evidence_campaigns as campaigns
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
-from tests.engine_parts import _standing_worker, collection_of, make_judge, pairs_of, sums_up, worker
+from tests.engine_parts import collection_of, make_judge, pairs_of, sums_up
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 WRONG = "It maps 77 hashed values."
 WRITE, LIST, MEASURE = "Write the contribution", "List the entities", "Measure the two texts"

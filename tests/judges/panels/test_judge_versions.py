@@ -5,11 +5,9 @@ from django.test import Client
 
 from corpus.models import Collection, Pair
 from judges.models import Attempt, JudgeVersion
-from tests.engine_parts import _standing_worker, collection_of, judge, worker
+from tests.engine_parts import collection_of, judge
 from tests.factories import make_user
 from tests.judges.panels.test_configure_judges import file_of
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def section_of(page: str, attempt: Attempt) -> str:

@@ -12,10 +12,9 @@ from annotation.agreement.grade_matrix import known_assessors, load_grade_matrix
 from annotation.exports.sets.source import SetSource, read_votes
 from config.env import ROOT
 from judges.models import Attempt, Campaign
-from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, sums_up, worker
+from tests.engine_parts import collection_of, judge, pairs_of, sums_up
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 
-__all__ = ["_standing_worker", "worker"]
 PAIRS = 4
 START = (ROOT / "docs" / "index.md").read_text()
 EXPORT = re.findall(r"manage.py (export mine --format prism .*--out) set$", START, re.MULTILINE)[0]

@@ -8,11 +8,9 @@ from django.core.management import call_command
 
 from judges.models import Attempt
 from judges.presets import PRESETS
-from tests.engine_parts import _standing_worker, collection_of, judge, sums_up, worker
+from tests.engine_parts import collection_of, judge, sums_up
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
-
-__all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MEMBERS = ["a", "b", "v1", "v2", "v3", "v4", "v5"]

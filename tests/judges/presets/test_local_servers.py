@@ -3,15 +3,12 @@
 import asyncio
 import json
 import urllib.request
-from typing import Any
 from urllib.parse import urljoin
 
 import pytest
 
 from corpus.errors import BadInput
-from judges.domain.verdicts import unwrap_answer
 from judges.errors import Refused, Rejected
-from judges.panels.judge_keys import JudgeTable
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.record import Context
@@ -19,7 +16,7 @@ from judges.probes.catalogues import context_length
 from judges.probes.checks import run_checks
 from judges.prompts.render import VOTE_SCHEMA
 from judges.records import Judge
-from tests.judges.presets.asked import ask, judge_of, verdict, vote_of
+from tests.judges.presets.asked import ask, judge_of, vote_of
 from tests.modelserver.fixtures import KEY, LocalModels
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN
 
@@ -79,59 +76,6 @@ def test_a_key_is_sent_where_the_file_names_one(model_server: LocalModels, name:
     assert [sent["key"] for sent in model_server.requests()] == ["", KEY]
 
 
-@pytest.mark.parametrize(
-    "alike", ["vllm", "vllm+inline", "sglang", "llama-cpp", "ollama", "lm-studio", "tgi", "litellm"]
-)
-def test_thoughts_are_kept_and_are_no_part_of_the_answer(model_server: LocalModels, alike: str) -> None:
-    model_server.script(m={"verdict": "yes", "reasoning": 900, "thought": 'Hm. {"response": "no"}'})
-    one = judge_of(model_server, alike.partition("+")[0], "m", alike, max_output_tokens=4096)
-    (reply,) = ask(vote_of(one))
-    assert (reply.reasoning or unwrap_answer(reply.text, one.unwrap)[1]) == 'Hm. {"response": "no"}'
-    assert verdict(reply, one) == 1
-
-
-@pytest.mark.parametrize(
-    ("model", "thinks"),
-    [
-        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
-        ("deepseek-r1:8b", True),
-        ("Qwen/Qwen3-8B", True),
-        ("qwen3:8b", True),
-        ("Qwen/Qwen3-235B-A22B-Thinking-2507", True),
-        ("Qwen/QwQ-32B", True),
-        ("openai/gpt-oss-20b", True),
-        ("Qwen/Qwen3-30B-A3B-Instruct-2507", False),
-        ("Qwen/Qwen2.5-7B-Instruct", False),
-        ("meta-llama/Llama-3.1-8B-Instruct", False),
-        ("gemma3:4b", False),
-    ],
-)
-def test_models_that_think_unless_told_not_to_are_known_by_name(model: str, thinks: bool) -> None:
-    table = {"name": "j", "provider": "vllm", "model": model}
-    given = JudgeTable.model_validate(table).entry().parameters
-    assert given == {"unwrap": "both"} | ({"max_output_tokens": 4096, "temperature": "default"} if thinks else {})
-    told = JudgeTable.model_validate({**table, "thinking": False}).entry().parameters
-    assert told == {"unwrap": "both", "thinking": False}
-
-
-@pytest.mark.parametrize(
-    ("name", "off"),
-    [
-        ("vllm", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
-        ("sglang", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
-        ("llama-cpp", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
-        ("ollama", {"reasoning_effort": "none"}),
-        ("litellm", {"thinking": {"type": "disabled"}}),
-    ],
-)
-def test_thinking_is_turned_off_as_the_server_has_it(model_server: LocalModels, name: str, off: dict[str, Any]) -> None:
-    model_server.script({QWEN: {"verdict": "yes", "reasoning": 2400}})
-    (reply,) = ask(vote_of(judge_of(model_server, name, QWEN, thinking=False)))
-    assert reply.finish_reason == "stop" and not reply.reasoning and reply.usage.output < 100
-    body = model_server.requests()[0]["body"]
-    assert {field: body[field] for field in off} == off and body["max_tokens"] == 512
-
-
 def test_a_gateway_takes_a_budget_of_thoughts_for_the_models_that_have_it(model_server: LocalModels) -> None:
     model_server.script(m={"verdict": "yes", "reasoning": 4000})
     (reply,) = ask(vote_of(judge_of(model_server, "litellm", "m", thinking=1024)))
@@ -140,31 +84,6 @@ def test_a_gateway_takes_a_budget_of_thoughts_for_the_models_that_have_it(model_
         ask(vote_of(judge_of(model_server, "litellm", "plain+yes", reasoning_effort="low")))
     with pytest.raises(Refused, match="Invalid model name"):
         ask(vote_of(judge_of(model_server, "litellm", "no-such")))
-
-
-@pytest.mark.parametrize(
-    ("alike", "cached", "reasoning"),
-    [
-        ("vllm", 0, 0),
-        ("sglang", 0, 900),
-        ("sglang+cache", 40, 900),
-        ("llama-cpp", 40, 0),
-        ("ollama", 0, 0),
-        ("lm-studio", 0, 0),
-        ("tgi", 0, 0),
-        ("litellm", 40, 900),
-    ],
-)
-def test_usage_is_read_as_the_server_tells_it(model_server, alike, cached, reasoning):
-    model_server.script(
-        m={"verdict": "yes", "reasoning": 900, "cached": 40}, silent={"verdict": "yes", "fault": "no-usage"}
-    )
-    name = alike.partition("+")[0]
-    (reply,) = ask(vote_of(judge_of(model_server, name, "m", alike, max_output_tokens=4096)))
-    assert (reply.usage.cached, reply.usage.reasoning) == (cached, reasoning)
-    assert reply.usage.output > 900 and reply.usage.is_known
-    (reply,) = ask(vote_of(judge_of(model_server, name, "silent", alike)))
-    assert not reply.usage.is_known
 
 
 def test_parameters_stand_under_the_names_of_the_server(model_server: LocalModels) -> None:

@@ -1,9 +1,7 @@
 """Every preset through the real SDK against its look-alike: its judges answer, parameters arrive under its names."""
 
-import asyncio
 import html
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,28 +11,29 @@ from pydantic import ValidationError
 from annotation.models import Role
 from config.env import ROOT
 from corpus.errors import BadInput
-from judges.costs.judge_records import judge_of
+from judges.costs import judge_records
 from judges.domain import verdicts
 from judges.domain.debate import PAIR
+from judges.errors import BadAnswer, Overloaded, RateLimited, Refused, Rejected
 from judges.models import Attempt, JudgeVersion
 from judges.panels import configuration, judges_file
 from judges.presets import PRESETS, Preset
 from judges.presets.thinking import THINKING
 from judges.prompts import answering, render
-from judges.providers import CLASSES, close_providers, open_provider
+from judges.providers import CLASSES
 from judges.providers.openai import join_stream, read_usage
-from judges.records import Inputs, Judge, ModelRequest, Reply
-from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, worker
+from judges.records import Inputs, Judge, ModelRequest
+from tests.engine_parts import collection_of, judge, pairs_of
 from tests.factories import client_of, make_member
+from tests.judges.presets.asked import ask, judge_of, vote_of
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.stages import first_slow
 
-__all__ = ["_standing_worker", "worker"]
-
 ASKED = [one.name for one in PRESETS.values() if one.asks]
 ALIKE = [name for name in ASKED if name in LOOK_ALIKES]
 """Here each of them is asked with a key; how requests are signed has tests of its own."""
+HOSTED = ["deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"]
 PAIRS = [
     Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. It is mutable."),
     Inputs("What is a set?", (), "Sets", "A set has no order. It has each value once."),
@@ -70,7 +69,7 @@ def record(text: str) -> Judge:
     """The judge of a [[judge]] as the engine has it."""
     others = [f'[[judge]]\nname = "j{n}"\nprovider = "openai"\nmodel = "m"' for n in range(1, 6)]
     entry = judges_file.parse("\n".join([text, *others, FIVE])).judges[0]
-    return replace(judge_of(JudgeVersion(**asdict(entry))), id=1)
+    return replace(judge_records.judge_of(JudgeVersion(**asdict(entry))), id=1)
 
 
 def requests(asked: Judge) -> list[ModelRequest]:
@@ -85,20 +84,10 @@ def requests(asked: Judge) -> list[ModelRequest]:
     return [replace(one, prompt=answering.fit_prompt(one.prompt, asked, one.schema)) for one in found]
 
 
-def answers(asked: Sequence[ModelRequest]) -> list[Reply]:
-    async def main() -> list[Reply]:
-        try:
-            return [await open_provider(one.judge).complete(one) for one in asked]
-        finally:
-            await close_providers()
-
-    return asyncio.run(main())
-
-
 def body_of(models: LocalModels, judge: Judge) -> dict[str, Any]:
     """Of the one request that a vote of the judge's makes."""
     models.reset()
-    answers(requests(judge)[2:3])
+    ask(requests(judge)[2])
     (sent,) = models.requests()
     return dict(sent["body"])
 
@@ -108,7 +97,7 @@ def test_every_preset_has_a_class_and_every_hosted_one_a_look_alike() -> None:
     assert all(name == one.name for name, one in PRESETS.items())
     assert all(one.schema_mode in one.schema_modes for one in PRESETS.values())
     assert all(one.thinking in (*THINKING, "") for one in PRESETS.values())
-    assert {"deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"} <= set(ALIKE)
+    assert set(HOSTED) <= set(ALIKE)
 
 
 def test_every_file_of_a_preset_is_listed_and_a_misspelt_key_of_one_is_refused() -> None:
@@ -129,7 +118,7 @@ def test_two_pairs_are_judged_in_every_schema_mode_that_the_preset_has(model_ser
     for mode in modes:
         asked = requests(record(block(model_server, preset, schema_mode=mode)))
         model_server.reset()
-        for one, reply in zip(asked, answers(asked), strict=True):
+        for one, reply in zip(asked, ask(*asked), strict=True):
             assert reply.finish_reason == "stop", (mode, reply.raw)
             turn = verdicts.parse_answer(one.role, reply.text, one.inputs.document, one.judge)
             assert turn.verdict == 1 and reply.usage.input > 100, (mode, reply.raw)
@@ -260,6 +249,61 @@ def test_a_prompt_in_another_mode_says_the_schema_in_words_and_is_another_versio
         for one in (fitted, render.repair_prompt(fitted, "it was empty")):
             assert found[one.name] == (one.sha256, one.text)
     assert answering.prompt_versions(judges=[plain]) == render.prompt_versions()
+
+
+@pytest.mark.parametrize("preset", HOSTED)
+def test_a_context_that_is_too_long_is_refused_for_good(model_server: LocalModels, preset: str) -> None:
+    model_server.script(m={"context": 100})
+    with pytest.raises(Rejected) as error:
+        ask(vote_of(judge_of(model_server, preset, "m")))
+    assert not isinstance(error.value, Refused)
+
+
+@pytest.mark.parametrize(
+    ("preset", "keys", "fields"),
+    [
+        ("deepseek", {"model": "deepseek-v4-flash"}, {"max_tokens": 4096, "temperature": None, "thinking": None}),
+        (
+            "deepseek",
+            {"model": "deepseek-v4-flash", "thinking": False},
+            {"max_tokens": 512, "temperature": 0, "thinking": {"type": "disabled"}},
+        ),
+        ("qwen", {"seed": 3}, {"enable_thinking": False, "stream": None, "seed": 3, "temperature": 0}),
+        ("qwen", {"thinking": 900}, {"enable_thinking": True, "thinking_budget": 900, "stream": True}),
+        ("qwen", {"model": "qwq-plus"}, {"enable_thinking": True, "stream_options": {"include_usage": True}}),
+        ("mistral", {"seed": 3}, {"random_seed": 3, "seed": None, "max_tokens": 512}),
+        ("mistral", {"reasoning_effort": "high"}, {"reasoning_effort": "high", "max_tokens": 4096}),
+        ("xai", {"model": "grok-4.3", "reasoning_effort": "low"}, {"max_completion_tokens": 4096}),
+        ("xai", {"model": "grok-4-fast-non-reasoning"}, {"max_completion_tokens": 512, "temperature": 0}),
+        ("groq", {"service_tier": "flex"}, {"service_tier": "flex", "max_completion_tokens": 512}),
+        ("together", {"thinking": False}, {"reasoning": {"enabled": False}}),
+        ("fireworks", {"thinking": 1024}, {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+        ("openrouter", {"thinking": 1024}, {"reasoning": {"max_tokens": 1024}, "max_completion_tokens": 4096}),
+        ("openrouter", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
+    ],
+)
+def test_requests_have_the_names_of_their_host(model_server, preset, keys, fields):
+    judge = judge_of(model_server, preset, **keys)
+    (reply,) = ask(vote_of(judge))
+    assert reply.status == 200
+    body = model_server.requests()[-1]["body"]
+    assert {name: body.get(name) for name in fields} == fields
+
+
+@pytest.mark.parametrize("preset", [name for name in ALIKE if PRESETS[name].logprobs and PRESETS[name].wire == "chat"])
+def test_log_probabilities_come_with_as_many_alternatives_as_the_host_has(model_server, preset):
+    keys = {"thinking": False} if preset == "deepseek" else {}
+    judge = judge_of(model_server, preset, logprobs=PRESETS[preset].logprobs, **keys)
+    (reply,) = ask(vote_of(judge))
+    assert reply.tokens and model_server.requests()[-1]["body"]["top_logprobs"] == PRESETS[preset].logprobs
+
+
+@pytest.mark.parametrize(("code", "kind"), [(502, Overloaded), (429, RateLimited), (403, Rejected), ("x", BadAnswer)])
+def test_an_error_within_a_choice_is_that_error(model_server: LocalModels, code: object, kind: type) -> None:
+    choice = {"error": {"code": code, "message": "upstream"}, "finish_reason": "error", "message": {"content": ""}}
+    model_server.script({"m": {"body": json.dumps({"choices": [choice]})}})
+    with pytest.raises(kind):
+        ask(vote_of(judge_of(model_server, "openrouter", "m")))
 
 
 def test_a_stream_is_joined_to_one_answer() -> None:

@@ -20,13 +20,11 @@ from judges.models import Attempt
 from judges.probes.injections import INJECTIONS, Injection
 from judges.prompts.render import TEXT_LIMIT, repair_prompt, vote_prompt
 from judges.records import Inputs
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
+from tests.engine_parts import collection_of, judge, make_panel
 from tests.hostile_scene import CALM, FIRST, TEXTS, hostile_collection, wrapped
 from tests.judged_books import export
 from tests.judges.prompts.test_prompts import FENCE, _check_data_stays_data
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 EVERY = pytest.mark.parametrize("injection", INJECTIONS, ids=lambda one: one.name)
 

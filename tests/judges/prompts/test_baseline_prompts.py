@@ -10,11 +10,9 @@ from judges.models import Attempt
 from judges.panels.judges_file import parse
 from judges.prompts.render import GRADED_SCHEMAS, prompt_versions, relevant_grade, render_ballot
 from judges.records import Inputs, Judge
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
+from tests.engine_parts import collection_of, judge, make_panel
 from tests.judges.panels.test_judges_file import text
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def asked_by(rubric: str, **parameters: object):

@@ -1,6 +1,7 @@
 """Azure, Bedrock, Vertex and Responses: requests as documented, byte by byte; tokens and keys that nobody else sees."""
 
 import asyncio
+import base64
 import hashlib
 import hmac
 import json
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -26,56 +27,25 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from corpus.errors import BadInput
 from judges import providers
-from judges.domain.verdicts import parse_answer as read
 from judges.domain.verdicts import parse_vote
 from judges.errors import ProviderError, Refused, Rejected
 from judges.panels.configuration import store_judges_file
-from judges.panels.judge_keys import JudgeTable
 from judges.panels.judges_file import parse
-from judges.presets import PRESETS
-from judges.presets.thinking import known_to_think
-from judges.prompts.answering import fit_prompt
-from judges.prompts.render import VOTE_SCHEMA, render_ballot, vote_prompt
 from judges.providers import open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command
-from judges.records import Inputs, Judge, ModelRequest, Prompt, Reply
-from tests.judges.providers.test_providers import run
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
-from tests.modelserver.presets import LOOK_ALIKES
+from judges.records import Judge, Prompt, Reply
+from tests.judges.presets.asked import ask, plain_vote, reply_of, run, vote_of
+from tests.judges.presets.asked import judge_of as judge_at
+from tests.modelserver.fixtures import KEY, LocalModels
 from tests.modelserver.presets.claude import ACCESS_KEY, SECRET_KEY
 from tests.modelserver.presets.native import NATIVE
 
-INPUTS = Inputs("What?", ("That.",), "", "A mapping maps. It is mutable.")
+pytestmark = pytest.mark.usefixtures("cloud")
 ASKED = Prompt("vote-plain", "0" * 64, "You judge.", "Query: Öl? Document: oil.")
 SESSION = "FwoGZXIvYXdzEXAMPLE//token=="
 RECORDED = Path(__file__).parents[2] / "cloud_requests"
 NAMES = [one.name for one in NATIVE]
-
-
-def request(judge: Judge, prompt: Prompt | None = None) -> ModelRequest:
-    return ModelRequest(judge, prompt or vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
-
-
-def ask(judge: Judge, prompt: Prompt | None = None) -> Reply:
-    async def once() -> Reply:
-        return await open_provider(judge).complete(request(judge, prompt))
-
-    return run(once())
-
-
-@pytest.fixture(autouse=True)
-def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Credentials of nobody: none of this machine's are found, and none of its metadata services is asked."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_CONFIG"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("NO_GCE_CHECK", "true")
-    for alike in NATIVE:
-        for name, value in alike.environment.items():
-            monkeypatch.setenv(name, value)
 
 
 # Requests as documented, byte by byte
@@ -176,9 +146,7 @@ def judge_of(preset: str, **more: Any) -> Judge:
     """The judge that a judges file of a team on that cloud describes."""
     keys = {"name": "a", "provider": preset, **CLOUDS[preset][0], **more}
     lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-    panel = '[panel]\ndebate = ["a", "a"]\nensemble = ["a", "b", "c", "d", "e"]'
-    others = "".join(f'[[judge]]\nname = "{name}"\nprovider = "offline"\nmodel = "bm25"\n' for name in "bcde")
-    entry = parse("[[judge]]\n" + "\n".join(lines) + f"\n{others}{panel}\n").judges[0]
+    entry = parse("\n".join(["[[judge]]", *lines])).judges[0]
     return Judge("a", preset, entry.model, entry.base_url, entry.api_key_env, entry.parameters, id=1)
 
 
@@ -188,7 +156,7 @@ def leaving(monkeypatch: pytest.MonkeyPatch, recorder: Recorder, judge: Judge) -
     for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"):
         monkeypatch.setenv(name, KEY)
     recorder.answer = CLOUDS[judge.provider][1]
-    assert parse_vote(ask(judge, ASKED).text).verdict == 1
+    assert parse_vote(reply_of(judge, ASKED).text).verdict == 1
     (sent,) = recorder.sent
     return sent
 
@@ -217,7 +185,7 @@ def test_a_request_leaves_as_it_is_documented(monkeypatch, recorder, name, prese
 
 
 @pytest.fixture
-def signing(monkeypatch: pytest.MonkeyPatch) -> None:
+def signing(cloud: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fixed clock, session credentials, and an SDK that says nothing of this machine."""
     now = datetime(2026, 11, 22, 19, 30, 0, tzinfo=UTC)
     monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda: now)
@@ -257,42 +225,6 @@ def test_a_request_to_bedrock_is_signed_as_documented_and_leaves_as_it_was_signe
 # Against look-alikes
 
 
-@pytest.mark.parametrize("preset", NAMES)
-def test_usage_is_counted_as_the_provider_counts_it(model_server: LocalModels, preset: str) -> None:
-    mode = PRESETS[preset].schema_mode
-    model_server.script(m={"verdict": "yes"})
-    plain = ask(model_server.alike(preset, "m", schema_mode=mode)).usage
-    model_server.script(m={"verdict": "yes", "cached": 40})
-    usage = ask(model_server.alike(preset, "m", schema_mode=mode)).usage
-    assert (usage.input, usage.cached, usage.output) == (plain.input, 40, plain.output)
-
-
-@pytest.mark.parametrize(
-    ("preset", "keys"),
-    [
-        ("openai-responses", {"thinking": True}),
-        ("anthropic", {"thinking": 2000}),
-        ("bedrock", {"thinking": 2000}),
-        ("vertex-anthropic", {"thinking": 2000, "schema_mode": "tool"}),
-        ("google", {"thinking": 900}),
-        ("vertex", {"thinking": True}),
-    ],
-)
-def test_thoughts_are_kept_beside_the_answer(model_server: LocalModels, preset: str, keys: dict[str, Any]) -> None:
-    model_server.script(m={"verdict": "yes", "reasoning": 700, "thought": "First I think."})
-    judge = model_server.alike(preset, "m", temperature="default", max_output_tokens=4096, **keys)
-    reply = ask(judge)
-    assert parse_vote(reply.text).verdict == 1
-    assert reply.reasoning == "First I think."
-    assert reply.usage.output > 700 and not reply.truncated
-    model_server.script(m={"verdict": "yes", "reasoning": 5000})
-    assert preset in ("google", *CLAUDES) or ask(judge).truncated
-
-
-CLAUDES = ("anthropic", "bedrock", "vertex-anthropic")
-"""They and a budget of Gemini's stop thinking where the budget ends."""
-
-
 REFUSED: list[tuple[str, dict[str, Any], type[ProviderError], str]] = [
     ("azure", {"api_key_env": "", "token_command": ["printf", ""]}, Refused, "printed no token"),
     ("openai-responses", {"temperature": 0, "reasoning_effort": "low"}, Rejected, "'temperature' does not support"),
@@ -304,19 +236,17 @@ REFUSED: list[tuple[str, dict[str, Any], type[ProviderError], str]] = [
 @pytest.mark.parametrize(("preset", "keys", "kind", "words"), REFUSED)
 def test_what_the_provider_refuses_is_said_in_one_line(model_server, preset, keys, kind, words):
     with pytest.raises(kind, match=re.escape(words)) as caught:
-        ask(model_server.alike(preset, keys.pop("model", "yes"), **keys))
+        reply_of(model_server.alike(preset, keys.pop("model", "yes"), **keys))
     assert "\n" not in str(caught.value) and not caught.value.retry
 
 
 def test_responses_say_why_an_answer_is_none(model_server: LocalModels) -> None:
-    replies = {name: ask(model_server.alike("openai-responses", name)) for name in ("refused", "filtered", "truncated")}
-    assert {name: reply.finish_reason for name, reply in replies.items()} == {
-        "refused": "refusal",
-        "filtered": "refusal",
-        "truncated": "length",
+    replies = {
+        name: reply_of(model_server.alike("openai-responses", name)) for name in ("refused", "filtered", "truncated")
     }
+    assert [reply.finish_reason for reply in replies.values()] == ["refusal", "refusal", "length"]
     assert replies["refused"].text.startswith("I cannot help")
-    reply = ask(model_server.alike("openai-responses", "yes", logprobs=3))
+    reply = reply_of(model_server.alike("openai-responses", "yes", logprobs=3))
     assert "".join(token.text for token in reply.tokens) == reply.text and len(reply.tokens[0].others) == 3
 
 
@@ -324,37 +254,37 @@ def test_a_request_that_is_not_signed_by_the_key_is_refused(model_server, monkey
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", SESSION)
     with pytest.raises(Refused, match="403 The request signature") as caught:
-        ask(model_server.alike("bedrock"))
+        reply_of(model_server.alike("bedrock"))
     assert SESSION not in caught.value.raw and "x-amz-security-token:[key]" in caught.value.raw
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDUNKNOWN")
     with pytest.raises(Refused, match=r"token .*is invalid"):
-        ask(model_server.alike("bedrock"))
+        reply_of(model_server.alike("bedrock"))
 
 
 def test_without_credentials_nothing_is_sent_and_the_remedy_is_said(model_server, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(Refused, match="AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
-        ask(model_server.alike("bedrock"))
+        reply_of(model_server.alike("bedrock"))
     with pytest.raises(Refused, match="GOOGLE_APPLICATION_CREDENTIALS"):
-        ask(model_server.alike("vertex", token_command=None, api_key_env=""))
+        reply_of(model_server.alike("vertex", token_command=None, api_key_env=""))
     assert model_server.requests() == []
 
 
 def test_a_bedrock_api_key_is_sent_instead_of_a_signature(model_server, monkeypatch):
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-1")
-    assert parse_vote(ask(model_server.alike("bedrock")).text).verdict == 1
+    assert parse_vote(reply_of(model_server.alike("bedrock")).text).verdict == 1
     (sent,) = model_server.requests()
     assert sent["headers"]["authorization"] == "Bearer bedrock-api-key-1"
 
 
-def test_keys_of_a_profile_sign_too(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    profile = f"[team]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n"
-    (tmp_path / "credentials").write_text(profile)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+def test_keys_of_a_profile_sign_too(model_server, monkeypatch, tmp_path):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    path = tmp_path / "credentials"
+    path.write_text(f"[team]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
     monkeypatch.setenv("AWS_PROFILE", "team")
-    assert parse_vote(ask(model_server.alike("bedrock")).text).verdict == 1
+    assert parse_vote(reply_of(model_server.alike("bedrock")).text).verdict == 1
 
 
 def test_projects_of_one_account_are_kept_apart(model_server: LocalModels) -> None:
@@ -362,7 +292,7 @@ def test_projects_of_one_account_are_kept_apart(model_server: LocalModels) -> No
     theirs = model_server.alike("vertex", project="no-such-project")
 
     async def both() -> list[Any]:
-        calls = [open_provider(judge).complete(request(judge)) for judge in (ours, theirs, ours)]
+        calls = [open_provider(judge).complete(plain_vote(judge)) for judge in (ours, theirs, ours)]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     first, second, third = run(both())
@@ -390,10 +320,10 @@ def test_a_command_is_run_once_until_its_token_expires(model_server, counter, mo
 
     async def work() -> None:
         provider = open_provider(judge)
-        await asyncio.gather(*(provider.complete(request(judge)) for _ in range(4)))
+        await asyncio.gather(*(provider.complete(plain_vote(judge)) for _ in range(4)))
         assert len(counter.read_text()) == 2
         monkeypatch.setattr(access.time, "time", lambda: later - access.EARLY_S + 1)
-        await provider.complete(request(judge))
+        await provider.complete(plain_vote(judge))
         assert len(counter.read_text()) == 4
 
     run(work())
@@ -408,8 +338,8 @@ def test_a_token_that_is_not_accepted_is_fetched_anew(model_server: LocalModels,
     async def work() -> None:
         provider = open_provider(judge)
         with pytest.raises(Refused):
-            await provider.complete(request(judge))
-        await provider.complete(request(judge))
+            await provider.complete(plain_vote(judge))
+        await provider.complete(plain_vote(judge))
 
     run(work())
     assert len(counter.read_text()) == 4
@@ -417,8 +347,6 @@ def test_a_token_that_is_not_accepted_is_fetched_anew(model_server: LocalModels,
 
 def claims(**said: Any) -> str:
     """An unsigned JSON Web Token."""
-    import base64
-
     part = base64.urlsafe_b64encode(json.dumps(said).encode()).decode().rstrip("=")
     return f"e30.{part}.sig"
 
@@ -491,9 +419,9 @@ def token_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         "project_id": "a-team",
         "private_key_id": "1",
         "private_key": private.decode(),
-        "client_email": "judge@a-team.iam.gserviceaccount.com",
-        "token_uri": f"http://127.0.0.1:{server.server_port}/token",
     }
+    account |= {"client_email": "judge@a-team.iam.gserviceaccount.com"}
+    account |= {"token_uri": f"http://127.0.0.1:{server.server_port}/token"}
     (tmp_path / "account.json").write_text(json.dumps(account))
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
     yield asked
@@ -510,7 +438,7 @@ def test_a_service_account_asks_vertex(model_server: LocalModels, token_endpoint
     async def twice() -> None:
         provider = open_provider(judge)
         for _ in range(2):
-            await provider.complete(request(judge))
+            await provider.complete(plain_vote(judge))
 
     run(twice())
     assert len(token_endpoint) == 1 and "jwt-bearer" in token_endpoint[0]
@@ -521,14 +449,15 @@ def test_a_service_account_asks_vertex(model_server: LocalModels, token_endpoint
 def test_no_log_error_or_stored_body_has_a_credential(model_server, monkeypatch, caplog, preset):
     monkeypatch.setenv("AWS_SESSION_TOKEN", SESSION)
     caplog.set_level(logging.DEBUG)
-    ask(model_server.alike(preset, schema_mode="tool"))
+    reply_of(model_server.alike(preset, schema_mode="tool"))
     (sent,) = model_server.requests()
     names = ("authorization", "api-key", "x-api-key", "x-goog-api-key", "x-amz-security-token")
     secrets = [sent["headers"][name].rpartition(" ")[2] for name in names if name in sent["headers"]]
     assert secrets
     model_server.script({"*": {"fault": "echo-key"}})
     with pytest.raises(ProviderError) as caught:
-        ask(model_server.alike(preset, schema_mode="tool"))
+        reply_of(model_server.alike(preset, schema_mode="tool"))
+    assert "[key]" in caught.value.raw and caplog.text
     for secret in [*secrets, KEY, SECRET_KEY]:
         for place in (caplog.text, str(caught.value), caught.value.raw, repr(caught.value)):
             assert secret not in place
@@ -562,131 +491,17 @@ def test_a_region_is_part_of_the_address() -> None:
 
 @pytest.mark.django_db
 def test_a_missing_extra_is_said_when_the_file_is_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (
-        '[[judge]]\nname = "a"\nprovider = "bedrock"\nmodel = "m"\nregion = "us-east-1"\n'
-        + "".join(f'[[judge]]\nname = "{name}"\nprovider = "offline"\nmodel = "bm25"\n' for name in "bcde")
-        + '[panel]\ndebate = ["a", "b"]\nensemble = ["a", "b", "c", "d", "e"]\n'
-    )
     real = providers.find_spec
     monkeypatch.setattr(providers, "find_spec", lambda name: None if name == "boto3" else real(name))
     with pytest.raises(BadInput, match=r"bedrock .*make install-cloud"):
-        store_judges_file(parse(text))
-    assert KEY_ENV
-
-
-# Models that think
-
-
-THINKING: dict[str, tuple[str, dict[str, Any]]] = {
-    "openai": ("gpt-5-mini", {"reasoning_effort": "low"}),
-    "openai-responses": ("gpt-6-mini", {}),
-    "azure": ("gpt-5", {"reasoning_effort": "low", "api_version": "2025-04-01-preview"}),
-    "anthropic": ("claude-opus-5", {"thinking": True}),
-    "bedrock": ("global.anthropic.claude-opus-5", {}),
-    "google": ("gemini-2.5-pro", {"thinking": True}),
-    "vertex": ("gemini-2.5-pro", {}),
-    "vertex-anthropic": ("claude-sonnet-5", {}),
-}
-
-
-def filed(models: LocalModels, preset: str, model: str, **keys: Any) -> Judge:
-    """A judge as a file with these keys makes it, at the look-alike."""
-    alike = LOOK_ALIKES[preset]
-    home = f"{models.google}/{preset}{alike.home}"
-    own = {key: value for key, value in alike.judge.items() if value != ""}
-    entry = {"name": "j", "provider": preset, "model": model, "base_url": home, **own, **keys}
-    if "token_command" not in entry and preset != "bedrock":
-        entry["api_key_env"] = KEY_ENV
-    return Judge(id=1, **asdict(JudgeTable.model_validate(entry).entry()))
-
-
-def vote(judge: Judge) -> ModelRequest:
-    prompt, schema = render_ballot(INPUTS, judge)
-    return ModelRequest(judge, fit_prompt(prompt, judge, schema), schema, INPUTS, "vote")
-
-
-def ask_all(requests: list[ModelRequest]) -> list[Reply]:
-    async def whole() -> list[Reply]:
-        return list(await asyncio.gather(*(open_provider(one.judge).complete(one) for one in requests)))
-
-    replies: list[Reply] = run(whole())
-    return replies
-
-
-@pytest.mark.parametrize("preset", NAMES)
-def test_none_of_a_hundred_answers_of_a_thinking_model_is_truncated(model_server: LocalModels, preset: str) -> None:
-    model, keys = THINKING[preset]
-    model_server.script({model: {"verdict": "yes", "reasoning": 3000, "thought": "Hm."}})
-    judge = filed(model_server, preset, model, **keys)
-    assert judge.parameters["max_output_tokens"] == 4096
-    replies = ask_all([vote(judge)] * 100)
-    assert [read(one.role, reply.text, INPUTS.document, judge).verdict for one, reply in
-            zip([vote(judge)] * 100, replies, strict=True)] == [1] * 100  # fmt: skip
-    assert not any(reply.truncated for reply in replies) and replies[0].usage.output > 3000
-    (short,) = ask_all([vote(filed(model_server, preset, model, **keys, max_output_tokens=512))])
-    assert short.truncated
-
-
-@pytest.mark.parametrize("preset", ["anthropic", "bedrock", "vertex-anthropic"])
-@pytest.mark.parametrize("model", ["claude-opus-5", "claude-fable-5", "claude-opus-5-5", "claude-haiku-4-5"])
-def test_no_tool_is_forced_on_a_claude_that_thinks_by_itself(model_server, preset, model):
-    judge = filed(model_server, preset, model, schema_mode="tool")
-    (reply,) = ask_all([vote(judge)])
-    assert parse_vote(reply.text).verdict == 1
-    choice = model_server.requests()[-1]["body"]["tool_choice"]["type"]
-    assert choice == ("tool" if model == "claude-haiku-4-5" else "auto")
-
-
-@pytest.mark.parametrize("preset", ["anthropic", "bedrock", "vertex-anthropic"])
-def test_thoughts_of_newer_claude_models_come_because_they_are_asked_for(model_server, preset):
-    model_server.script({"claude-opus-4-7": {"verdict": "yes", "reasoning": 90, "thought": "Hm."}})
-    (shown,) = ask_all([vote(filed(model_server, preset, "claude-opus-4-7", thinking=True))])
-    assert shown.reasoning == "Hm."
-    plain = filed(model_server, preset, "claude-opus-4-7", extra_body={"thinking": {"type": "adaptive"}})
-    (hidden,) = ask_all([vote(replace(plain, parameters={**plain.parameters, "schema_mode": "text"}))])
-    assert hidden.reasoning == "" and hidden.usage.output > 90
-
-
-@pytest.mark.parametrize(
-    ("preset", "model", "thinks"),
-    [
-        ("bedrock", "eu.anthropic.claude-haiku-4-5-20251001-v1:0", False),
-        ("bedrock", "anthropic.claude-mythos-5", True),
-        ("vertex-anthropic", "claude-haiku-5-5", True),
-        ("vertex-anthropic", "claude-opus-4-8", False),
-        ("vertex", "gemini-2.5-flash", True),
-        ("vertex", "gemini-2.5-flash-lite", False),
-        ("vertex", "gemini-3-pro", True),
-        ("vertex", "gemini-2.0-flash", False),
-        ("openai", "gpt-6", True),
-        ("openai-responses", "gpt-5-chat-latest", False),
-        ("openrouter", "anthropic/claude-opus-5", True),
-        ("openrouter", "anthropic/claude-opus-4.5", False),
-        ("openrouter", "openai/gpt-5-chat", False),
-        ("openrouter", "x-ai/grok-4-fast:non-reasoning", False),
-        ("openrouter", "x-ai/grok-4-fast", True),
-        ("groq", "moonshotai/kimi-k2-thinking", True),
-    ],
-)
-def test_models_are_known_to_think_by_their_names(model_server, preset, model, thinks):
-    judge = filed(model_server, preset, model)
-    assert (judge.max_output_tokens, known_to_think(model, judge.parameters, judge.preset)) == (
-        (4096, True) if thinks else (512, False)
-    )
-
-
-@pytest.mark.parametrize(("preset", "model"), [("anthropic", "claude-opus-5"), ("google", "gemini-2.5-pro")])
-def test_old_providers_decide_nothing_by_a_name_and_know_it(model_server: LocalModels, preset: str, model: str) -> None:
-    judge = filed(model_server, preset, model)
-    assert judge.parameters == {} and known_to_think(model, {}, judge.preset)
-    assert not known_to_think(model, {"thinking": False}, judge.preset)
+        store_judges_file(parse('[[judge]]\nname = "a"\nprovider = "bedrock"\nmodel = "m"\nregion = "us-east-1"\n'))
 
 
 def test_json_object_has_its_word_in_the_input_of_responses(model_server: LocalModels) -> None:
-    judge = filed(model_server, "openai-responses", "gpt-4.1", schema_mode="json_object")
-    asked = vote(judge)
+    judge = judge_at(model_server, "openai-responses", "gpt-4.1", schema_mode="json_object")
+    asked = vote_of(judge)
     bare = replace(asked, prompt=replace(asked.prompt, user="What? A mapping maps."))
     assert "json" in asked.prompt.system.lower()
-    assert ask_all([asked, bare])[1].status == 200
+    assert ask(asked, bare)[1].status == 200
     sent = model_server.requests()[-1]["body"]
     assert [item["role"] for item in sent["input"]] == ["system", "user"] and "instructions" not in sent

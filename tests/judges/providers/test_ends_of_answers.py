@@ -1,6 +1,5 @@
-"""Streams end where the wire ends a line; how other answers end stands in test_behaviours.py."""
+"""Streams end where the wire ends a line, and refusals are told in words; what both mean: test_behaviours.py."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -8,34 +7,27 @@ import pytest
 
 from judges.engine.answers import Decision, SentCall
 from judges.engine.rows import NO_ANSWER, AttemptRow
-from judges.errors import BadAnswer
-from judges.providers import close_providers, open_provider
+from judges.errors import BadAnswer, RateLimited, Rejected
+from judges.providers import open_provider
 from judges.providers.openai import join_stream
+from judges.providers.replies import refusal_error
 from judges.records import Body, Judge, Reply, Turn
+from tests.judges.presets.asked import run
+from tests.judges.providers.test_behaviours import FIREWALL, YES, chat, said
 from tests.modelserver.fixtures import LocalModels
-
-YES = '{"response": "yes", "reason": "It does."}'
 
 
 def ended(judge: Judge, body: Body) -> tuple[Decision, AttemptRow]:
     async def read() -> Reply:
-        try:
-            return open_provider(judge).meaning(body, judge)
-        finally:
-            await close_providers()
+        return open_provider(judge).meaning(body, judge)
 
     row = {**NO_ANSWER, "role": "vote", "documents": 0}
     sent = SentCall(row, judge, "text", None, strict=False, may_repair=True, messages="")
-    return sent.ended(asyncio.run(read()))
+    return sent.ended(run(read()))
 
 
 def decided(judge: Judge, body: Body) -> Decision:
     return ended(judge, body)[0]
-
-
-def chat(finish: object, text: str = YES) -> dict[str, Any]:
-    counts = {"prompt_tokens": 9, "completion_tokens": 9}
-    return {"choices": [{"message": {"content": text}, "finish_reason": finish}], "usage": counts, "model": "m"}
 
 
 SEPARATORS = ("\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e")
@@ -68,7 +60,7 @@ def test_a_stream_may_begin_with_what_the_format_allows(model_server: LocalModel
 
 
 def test_an_object_may_be_spread_over_lines_of_data(model_server: LocalModels) -> None:
-    lines = json.dumps(chat("stop") | {"choices": [{"delta": {"content": YES}, "finish_reason": "stop"}]}, indent=1)
+    lines = json.dumps(chat() | {"choices": [{"delta": {"content": YES}, "finish_reason": "stop"}]}, indent=1)
     body = "".join(f"data: {line}\n" for line in lines.split("\n")) + "\ndata: [DONE]\n\n"
     assert isinstance(decided(model_server.judge("m"), Body(200, body)), Turn)
 
@@ -86,6 +78,45 @@ def test_a_stream_that_is_cut_before_its_end_is_no_label(model_server: LocalMode
     ("text", "remedy"), [(YES[:-2], "raise it"), ("It is mutable. " * 60, "another model or temperature")]
 )
 def test_a_cut_answer_says_whether_more_tokens_would_help(model_server: LocalModels, text: str, remedy: str) -> None:
-    body = Body(200, json.dumps(chat("length", text)))
+    body = Body(200, json.dumps(chat(text, "length")))
     _, row = ended(model_server.judge("m"), body)
     assert row.row["outcome"] == "truncated" and remedy in row.row["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (FIREWALL, "host: 500 a page of HTML in place of an answer: Attention Required! | Cloudflare"),
+        ({"error": FIREWALL}, "host: 500 a page of HTML in place of an answer: Attention Required! | Cloudflare"),
+        ("<html><body>" + "x " * 900, "host: 500 a page of HTML, no answer"),
+        ({"error": "Model   crashed\nagain"}, "host: 500 Model crashed again"),
+        ([{"error": {"message": "A list, as Google streams it"}}], "host: 500 A list, as Google streams it"),
+        ({"detail": {"message": "Deep &amp; down"}}, "host: 500 Deep &amp; down"),
+        ({"error": {"message": "<b>Bold</b> &amp; plain"}}, "host: 500 Bold & plain"),
+        (
+            {"error": {"message": "Provider returned error", "metadata": {"raw": '{"error": {"message": "no GPU"}}'}}},
+            "host: 500 Provider returned error: no GPU",
+        ),
+        ("", "host: 500"),
+        ("[", "host: 500 ["),
+    ],
+)
+def test_a_reason_is_short_plain_words(body: Any, reason: str) -> None:
+    assert str(refusal_error("host", 500, body if isinstance(body, str) else json.dumps(body), None)) == reason
+
+
+def test_a_reason_is_no_longer_than_a_line() -> None:
+    assert len(str(refusal_error("host", 400, json.dumps(said("word " * 400)), None))) <= 220
+
+
+def test_google_says_in_the_body_how_long_to_wait() -> None:
+    body = '{"error": {"code": 429, "message": "slow down", "details": [{"a": 1}, 7, {"retryDelay": "34.5s"}]}}'
+    error = refusal_error("host", 429, body, None)
+    assert isinstance(error, RateLimited) and error.retry_after == 34.5
+    assert refusal_error("host", 429, body, 2.0).retry_after == 2.0
+
+
+def test_a_quota_that_is_used_up_does_not_come_back_by_waiting() -> None:
+    error = refusal_error("host", 429, '{"error": {"code": "insufficient_quota", "message": "pay\\nfirst"}}', 1.0)
+    assert isinstance(error, Rejected) and not error.retry
+    assert str(error) == "host: 429 pay first"

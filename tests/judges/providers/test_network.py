@@ -43,11 +43,16 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Certificate and key of `localhost` in one file."""
     path = tmp_path_factory.mktemp("tls") / "localhost.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
-    subprocess.run([*command.split(), *names], cwd=path.parent, check=True, capture_output=True)
+    sign(path.parent, "cert.pem")
     path.write_bytes((path.parent / "cert.pem").read_bytes() + (path.parent / "key.pem").read_bytes())
     return path
+
+
+def sign(folder: Path, name: str) -> None:
+    """A certificate of `localhost`, and its key in key.pem."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", name]
+    subprocess.run([*command.split(), *names], cwd=folder, check=True, capture_output=True)
 
 
 async def read_request(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
@@ -76,9 +81,12 @@ async def post(url: str, sdk: str = "openai-compatible", question: str = "?") ->
     return kept[0]
 
 
-def against(serve: Serve, calls: Callable[[str], Awaitable[None]], *, tls: ssl.SSLContext | None = None) -> None:
-    """Run the calls against a server of this loop."""
-
+def against(serve: Serve, calls: Callable[[str], Awaitable[None]], *, tls: Path | None = None) -> None:
+    """Run the calls against a server of this loop, which has the certificate in `tls`."""
+    context = None
+    if tls:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(tls)
     served: set[asyncio.Task[None]] = set()
 
     async def closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,7 +100,7 @@ def against(serve: Serve, calls: Callable[[str], Awaitable[None]], *, tls: ssl.S
             writer.close()
 
     async def main() -> None:
-        server = await asyncio.start_server(closing, "127.0.0.1", 0, ssl=tls, limit=1 << 24)
+        server = await asyncio.start_server(closing, "127.0.0.1", 0, ssl=context, limit=1 << 24)
         url = f"http{'s' if tls else ''}://localhost:{server.sockets[0].getsockname()[1]}"
         try:
             async with asyncio.timeout(60):
@@ -258,8 +266,6 @@ def test_an_answer_that_broke_off_is_told_apart_from_none() -> None:
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
 @pytest.mark.parametrize("sdk", SDKS)
 def test_encrypted_connections_are_checked_and_used_again(certificate, monkeypatch, sdk, variable):
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
     opened = []
 
     async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -277,10 +283,10 @@ def test_encrypted_connections_are_checked_and_used_again(certificate, monkeypat
 
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
-    against(count, bad, tls=context)
+    against(count, bad, tls=certificate)
     assert opened == []
     monkeypatch.setenv(variable, str(certificate if variable == "SSL_CERT_FILE" else hashed(certificate)))
-    against(count, good, tls=context)
+    against(count, good, tls=certificate)
     assert len(opened) == 1
 
 
@@ -311,17 +317,8 @@ def test_a_wrong_ssl_cert_file_is_one_line_and_nothing_is_sent(tmp_path, monkeyp
 
 def test_a_certificate_that_is_not_trusted_is_no_outage(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another try would fail alike; with the variable set to another file the line names that file."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
     other = certificate.parent / "other.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=other"
-    subprocess.run(
-        [*command.split(), "-keyout", "other.key", "-out", other.name],
-        cwd=other.parent,
-        check=True,
-        capture_output=True,
-    )
-
+    sign(other.parent, other.name)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
 
     async def calls(url: str) -> None:
@@ -330,19 +327,17 @@ def test_a_certificate_that_is_not_trusted_is_no_outage(certificate: Path, monke
         await close_providers()
         assert f"SSL_CERT_FILE names {other}: add " in await refused(url)
 
-    against(always, calls, tls=context)
+    against(always, calls, tls=certificate)
 
 
 def test_a_certificate_of_another_name_is_not_blamed_on_the_authorities(certificate, monkeypatch):
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
 
     async def calls(url: str) -> None:
         said = await refused(url.replace("localhost", "127.0.0.1"))
         assert "correct the base_url" in said and "SSL_CERT_FILE" not in said
 
-    against(always, calls, tls=context)
+    against(always, calls, tls=certificate)
 
 
 @pytest.mark.parametrize(
@@ -385,8 +380,6 @@ async def refused(url: str) -> str:
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(certificate, monkeypatch, sdk):
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     asked: list[bytes] = []
 
@@ -405,7 +398,7 @@ def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(certifi
         assert (await post(url, sdk)).text == ANSWER.decode()
         proxy.close()
 
-    against(always, calls, tls=context)
+    against(always, calls, tls=certificate)
     head = asked[0].replace(b"Proxy-Authorization", b"proxy-authorization")
     assert head.startswith(b"CONNECT localhost:") and b"proxy-authorization: Basic dXM6c2VjcmV0" in head
     assert KEY.encode() not in head

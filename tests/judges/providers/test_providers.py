@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import logging
 import subprocess
 import sys
-from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -19,12 +17,14 @@ from config.env import ROOT
 from judges.domain.debate import PAIR
 from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited, Rejected, Unreachable
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
-from judges.providers import close_providers, open_provider
+from judges.providers import open_provider
 from judges.providers.anthropic import AnthropicProvider
 from judges.providers.google import GoogleProvider
 from judges.providers.openai import OpenAIProvider
 from judges.providers.rerank import RerankProvider
 from judges.records import Inputs, Judge, ModelRequest, Reply
+from tests.judges.presets.asked import ask as ask_all
+from tests.judges.presets.asked import plain_vote, run
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
 SDKS = ["openai", "openai-compatible", "anthropic", "google"]
@@ -47,30 +47,11 @@ INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mappin
 
 
 def request(judge: Judge) -> ModelRequest:
-    return ModelRequest(judge, vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
-
-
-def run(work: Coroutine[Any, Any, Any]) -> Any:
-    async def whole() -> Any:
-        try:
-            return await work
-        finally:
-            await close_providers()
-
-    return asyncio.run(whole())
+    return plain_vote(judge, inputs=INPUTS)
 
 
 def ask(judge: Judge) -> Reply:
-    return ask_with(request(judge))
-
-
-def ask_with(asked: ModelRequest) -> Reply:
-    async def once() -> Reply:
-        return await open_provider(asked.judge).complete(asked)
-
-    reply = run(once())
-    assert isinstance(reply, Reply)
-    return reply
+    return ask_all(request(judge))[0]
 
 
 @pytest.mark.parametrize("sdk", SDKS)
@@ -81,6 +62,7 @@ def test_an_answer_comes_with_text_usage_finish_reason_and_body(model_server: Lo
     assert reply.usage.input > 100 and reply.usage.output > 1
     assert reply.model == "yes" and reply.status == 200
     assert json.dumps(reply.text) in reply.raw
+    assert ask(model_server.judge("other-model", sdk)).model == "another-model"
 
 
 @pytest.mark.parametrize("sdk", SDKS)
@@ -114,11 +96,6 @@ def test_nothing_that_was_paid_for_is_lost(model_server, sdk, fault, text, finis
     assert reply.usage.input > 100 and reply.usage.output >= 1
     body = json.loads(reply.raw)
     assert fault in (body.get("model"), body.get("modelVersion"))
-
-
-@pytest.mark.parametrize("sdk", SDKS)
-def test_the_model_that_answered_is_named(model_server: LocalModels, sdk: str) -> None:
-    assert ask(model_server.judge("other-model", sdk)).model == "another-model"
 
 
 FAILED = [
@@ -228,7 +205,7 @@ def test_anthropics_breakpoints_stand_where_the_prompt_stops_repeating(model_ser
     ]
     for one, breakpoints in asked:
         model_server.reset()
-        ask_with(one)
+        ask_all(one)
         (sent,) = model_server.requests()
         blocks = sent["body"]["messages"][0]["content"]
         assert ["cache_control" in block for block in blocks] == [True] * breakpoints + [False]
@@ -236,13 +213,6 @@ def test_anthropics_breakpoints_stand_where_the_prompt_stops_repeating(model_ser
         assert "Hashable values" in blocks[0]["text"] and INPUTS.document not in blocks[0]["text"]
         assert breakpoints == 1 or (INPUTS.document in blocks[1]["text"] and "You are" not in blocks[1]["text"])
         assert "cache_control" in sent["body"]["system"][0]
-
-
-@pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "google"])
-def test_more_alternatives_than_the_provider_has_are_refused(model_server: LocalModels, sdk: str) -> None:
-    more = {"generationConfig": {"logprobs": 21}} if sdk == "google" else {"top_logprobs": 21}
-    with pytest.raises(Rejected):
-        ask(model_server.judge("yes", sdk, logprobs=20, extra_body=more))
 
 
 @pytest.mark.parametrize("sdk", SDKS)
@@ -266,14 +236,11 @@ def test_a_request_that_cannot_be_made_is_rejected_and_nothing_is_sent(model_ser
     judge = model_server.judge("yes", sdk)
     broken = replace(request(judge), prompt=replace(vote_prompt(INPUTS), user="\ud800"))
 
-    async def once() -> None:
-        await open_provider(judge).complete(broken)
-
     if sdk == "google":  # It escapes what is not ASCII, so this one can be sent.
-        run(once())
+        ask_all(broken)
         return
     with pytest.raises(Rejected, match="could not be made"):
-        run(once())
+        ask_all(broken)
     assert model_server.requests() == []
 
 
@@ -293,17 +260,6 @@ def test_the_key_is_read_when_the_call_is_made(model_server: LocalModels, monkey
 
     run(twice())
     assert [sent["key"] for sent in model_server.requests()] == [KEY, "another-key"]
-
-
-@pytest.mark.parametrize("sdk", SDKS)
-def test_the_key_is_in_no_log_and_in_no_kept_body(model_server, sdk, caplog):
-    caplog.set_level(logging.DEBUG)
-    ask(model_server.judge("yes", sdk))
-    with pytest.raises(Rejected) as caught:
-        ask(model_server.judge("echo-key", sdk))
-    assert "wrong key [key]" in caught.value.raw
-    assert KEY not in caught.value.raw + str(caught.value) + caplog.text
-    assert caplog.text
 
 
 @pytest.mark.parametrize("sdk", SDKS)
@@ -332,10 +288,12 @@ def test_variables_of_the_sdks_change_neither_address_nor_credentials(model_serv
 
 
 @pytest.mark.parametrize("sdk", SDKS)
-def test_connections_are_used_again(model_server: LocalModels, sdk: str) -> None:
+def test_connections_of_one_account_are_used_again(model_server: LocalModels, sdk: str) -> None:
     judge = model_server.judge("yes", sdk)
 
     async def many() -> None:
+        assert open_provider(judge) is open_provider(model_server.judge("b", sdk, name="b"))
+        assert open_provider(judge) is not open_provider(model_server.judge("a", sdk, api_key_env="OTHER_KEY"))
         for _ in range(3):
             provider = open_provider(judge)
             await asyncio.gather(*(provider.complete(request(judge)) for _ in range(10)))
@@ -344,15 +302,6 @@ def test_connections_are_used_again(model_server: LocalModels, sdk: str) -> None
     run(many())
     assert len({sent["connection"] for sent in model_server.requests()}) <= 10
     assert model_server.stats()["connections"] - before <= 11
-
-
-def test_judges_of_one_account_share_a_client_and_other_accounts_do_not(model_server: LocalModels) -> None:
-    async def look() -> None:
-        first, second = model_server.judge("a"), model_server.judge("b", name="b")
-        assert open_provider(first) is open_provider(second)
-        assert open_provider(first) is not open_provider(model_server.judge("a", api_key_env="OTHER_KEY"))
-
-    run(look())
 
 
 @pytest.mark.parametrize("sdk", SDKS)
