@@ -9,7 +9,6 @@ import psycopg
 import pytest
 from django.core.management import call_command
 from django.db.models import Sum
-from django.db.models.functions import Now
 from google.genai.errors import ClientError
 
 from config.env import ROOT
@@ -22,7 +21,6 @@ from judges.batch.endpoints import MOST, read_refusal
 from judges.campaigns import lifecycle, selectors
 from judges.campaigns.progress import summary_lines
 from judges.costs.price_rows import enter_price
-from judges.engine import notifications
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
 from judges.models.batches import Batch, BatchCall
 from judges.workers import worker_pool
@@ -295,11 +293,6 @@ def test_a_wrong_key_of_google_is_of_the_account() -> None:
     assert other is not None and not is_of_account(other)
 
 
-def test_a_look_that_failed_for_a_moment_pauses_nothing(models: LocalModels) -> None:
-    campaign, _ = begun(models, "openai", delay=0.5, look=[429, 2])
-    until(lambda: state_of(campaign) == "finished")
-
-
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_only_a_line_feed_ends_an_answer(models: LocalModels, provider: str) -> None:
     """Other separators of lines are text, and stand in the file of answers as they are."""
@@ -324,8 +317,8 @@ def test_a_spoilt_line_spoils_only_itself(models: LocalModels, provider: str, sp
     assert sum(asked(models).values()) - len(asked(models)) == (spoil == "broken")
 
 
-def test_answers_that_come_a_little_later_pause_nothing(models: LocalModels) -> None:
-    campaign, _ = begun(models, "openai", late=3)
+def test_a_look_that_failed_for_a_moment_and_answers_that_come_a_little_later_pause_nothing(models):
+    campaign, _ = begun(models, "openai", delay=0.5, look=[429, 2], late=3)
     until(lambda: state_of(campaign) == "finished")
     assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
 
@@ -433,18 +426,6 @@ def test_failed_calls_of_a_batch_are_in_the_next_one(models: LocalModels) -> Non
     assert outcomes == [*["error"] * 2, *["labelled"] * 3, "unparsed"]
     repaired = Attempt.objects.get(prompt__name="debate-answers-repair")
     assert repaired.counts and repaired.number == 2
-
-
-@pytest.mark.slow
-def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(models: LocalModels) -> None:
-    models.batch_delay(3600)
-    campaign = begin(scene(models, 2, provider="openai"), policy="debate", batch=True)
-    until(lambda: Batch.objects.exclude(provider_id="").exists())
-    Batch.objects.update(provider_id="", sent_at=Now())  # as the kill left it
-    models.batch_delay(0)
-    notifications.notify_workers(campaign.pk)
-    until(lambda: state_of(campaign) == "finished")
-    assert set(asked(models).values()) == {1} and len(asked(models)) == 4
 
 
 @pytest.mark.slow

@@ -326,20 +326,6 @@ def test_the_sample_of_a_campaign_has_its_size_in_all_and_not_in_each_route(demo
     assert Audit.objects.count() == 30
 
 
-def test_what_was_drawn_with_the_label_is_part_of_the_sample(books, campaign):
-    Collection.objects.filter(pk=books.pk).update(audit=0.1)
-    labelled(books, campaign, SURE, 200)
-    early = [work for work in Work.objects.select_related("pair") if uniform_draw(books.seed, work.pair_id) < 0.1]
-    for work in early:
-        draw(campaign, work, 0.1)
-    fill_up(campaign)
-    drawn = list(Audit.objects.values_list("pair", flat=True))
-    assert {work.pair_id for work in early} <= set(drawn) and len(drawn) == max(30, len(early))
-    by_number = sorted(Work.objects.values_list("pair", flat=True), key=lambda pair: uniform_draw(books.seed, pair))
-    assert set(drawn) == set(by_number[: len(drawn)]), "those with the smallest numbers: as the hash in Python has it"
-    assert set(Audit.objects.values_list("probability", flat=True)) == {len(drawn) / 200}, "also of the early ones"
-
-
 def joined(books: Collection, campaign: Campaign, accuracies: list[float], sizes: list[int]) -> list[Work]:
     """Parts of a campaign, each labelled after the end of the one before; the pairs whose label is right."""
     right = []
@@ -432,13 +418,17 @@ def test_a_share_lowered_while_the_campaign_ran_is_no_second_probability(books, 
     Collection.objects.filter(pk=books.pk).update(audit=0.02)
     labelled(books, campaign, SURE, 400)
     works = list(Work.objects.order_by("pk").select_related("pair"))
+    early = set()
     for place, work in enumerate(works):
         if uniform_draw(books.seed, work.pair_id) < (0.2 if place < 200 else 0.02):
             draw(campaign, work, 1)
+            early.add(work.pair_id)
     fill_up(campaign)
     drawn = set(Audit.objects.values_list("pair", flat=True))
     by_number = sorted((work.pair_id for work in works), key=lambda pair: uniform_draw(books.seed, pair))
     assert drawn == set(by_number[: len(drawn)]), "those with the smallest numbers, early or late"
+    assert early <= drawn and len(drawn) >= 30, "what was drawn with the label is part of the sample"
+    assert set(Audit.objects.values_list("probability", flat=True)) == {len(drawn) / 400}
 
 
 def test_pairs_that_people_met_for_another_reason_are_not_drawn(books, campaign):

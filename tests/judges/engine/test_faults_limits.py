@@ -12,7 +12,8 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from judges.engine.limits import SCRIPT, LimitNews
+from judges.engine.account_states import AccountState, read_account_states
+from judges.engine.limits import SCRIPT, LimitNews, limit_keys
 from tests.engine_parts import most_at_once
 from tests.fault_rig import Rig, kill, rig
 from tests.instances import PATIENCE, Instance
@@ -24,19 +25,20 @@ BUCKET_MS, HOUR_MS = 250, 3_600_000
 class Script:
     """`limits.lua` as one process calls it: five requests a minute."""
 
-    def __init__(self, client: "Redis[bytes]", account: str) -> None:
-        self.keys = [
-            f"{settings.PREFIX}:limit:{{{account}}}:{part}" for part in ("state", "processes", "held", "window")
-        ]
+    def __init__(self, client: "Redis[bytes]") -> None:
+        self.account = ("openai", "", uuid4().hex)
+        self.keys = limit_keys(settings.PREFIX, self.account)
         self.client, self.script = client, client.register_script(SCRIPT)
         self.held: dict[str, int] = {}
 
-    def ask(self, calls: int, concurrency: int = 0, process: str = "p", per_minute: int = 5) -> tuple[int, int]:
-        """(granted, milliseconds to wait)."""
+    def ask(
+        self, calls: int, concurrency: int = 0, process: str = "p", per_minute: int = 5, **news: int | str
+    ) -> tuple[int, int]:
+        """(granted, milliseconds to wait). `news`: what the process tells of its calls."""
         told = asdict(LimitNews()) | {
             **{"process": process, "lease": 15_000, "held": self.held.get(process, 0), "most": concurrency},
             **{"per_minute": per_minute, "tokens_per_minute": 0, "fits": 0, "first": 512, "epoch": 0},
-            **{"backoff": 500, "circuit": 2000, "keep_ms": 600_000, "asked": [1] * calls, "left": -1},
+            **{"backoff": 500, "circuit": 2000, "keep_ms": 600_000, "asked": [1] * calls, "left": -1, **news},
         }
         granted, wait, *_ = self.script(keys=self.keys, args=[json.dumps(told)])
         self.held[process] = self.held.get(process, 0) + granted
@@ -66,7 +68,7 @@ class Script:
 @pytest.fixture
 def script(instance: dict[str, str]) -> Iterator[Script]:
     with Redis.from_url(settings.REDIS_URL) as client:
-        yield Script(client, uuid4().hex)
+        yield Script(client)
 
 
 def test_requests_leave_one_after_the_other_for_all_processes_together(script: Script) -> None:
@@ -81,7 +83,7 @@ def test_requests_leave_one_after_the_other_for_all_processes_together(script: S
 def test_a_fast_account_is_paced_too_and_not_held_up(instance: dict[str, str]) -> None:
     """6,000 a minute: a quarter of a second's worth at once, and about a hundred in each second."""
     with Redis.from_url(settings.REDIS_URL) as client:
-        script, granted, began = Script(client, uuid4().hex), [], time.monotonic()
+        script, granted, began = Script(client), [], time.monotonic()
         while (now := time.monotonic() - began) < 2.0:
             granted.append((now, script.ask(64, per_minute=6000)[0]))
     assert granted[0][1] <= 25
@@ -123,6 +125,33 @@ def test_what_is_out_is_known_at_once_when_redis_has_forgotten_everything(script
     assert script.ask(4, concurrency=4, per_minute=0)[0] == 1
 
 
+def seen(script: Script) -> AccountState:
+    """What others read of the account."""
+    return read_account_states([script.account])[script.account]
+
+
+def test_the_first_of_its_errors_in_a_row_is_remembered_until_it_answers(script: Script) -> None:
+    script.ask(1, per_minute=0, errors=1, said="ConnectError: refused")
+    first = seen(script).failing_since
+    assert first > 0
+    script.ask(1, per_minute=0, errors=3)
+    assert seen(script).failing_since == first
+    script.ask(1, per_minute=0, succeeded=1)
+    assert seen(script).failing_since == 0
+    script.ask(1, per_minute=0, succeeded=1, errors=1)
+    assert seen(script).failing_since >= first, "it answered, and failed again"
+
+
+def test_an_account_that_has_long_been_silent_is_tried_every_eight_seconds(script: Script) -> None:
+    waits = []
+    script.ask(1, per_minute=0, errors=20)
+    for _ in range(6):
+        waits.append(seen(script).open_seconds)
+        script.client.hset(script.keys[0], "open_until", 0)
+        script.ask(1, per_minute=0, errors=1)
+    assert waits == [2, 4, 8, 8, 8, 8]
+
+
 LIMITS = {"requests_per_minute": 300, "tokens_per_minute": 200_000}
 USED = """
 SELECT json_agg(json_build_array(extract(epoch FROM started_at), tokens_in + tokens_out))
@@ -142,12 +171,6 @@ def most_in_a_minute(events: list[tuple[float, float]]) -> float:
             start += 1
         most = max(most, held)
     return most
-
-
-def test_the_largest_minute_is_found() -> None:
-    """Three in a minute, then one more a moment after the first is over: 3, not 4."""
-    assert most_in_a_minute([(0, 1), (30, 1), (59.9, 1), (60, 1)]) == 3
-    assert most_in_a_minute([(0, 5), (10, 1), (100, 4)]) == 6
 
 
 @pytest.mark.weekly

@@ -49,14 +49,3 @@ def test_hostile_answers_become_labels_only_where_the_rule_says_so(models: Local
     labels = sum(letter != "-" for letter in expected.values())
     assert (done.json["labelled"], done.json["failed"]) == (labels, len(ANSWERS) - labels)
     assert {one.outcome for one in attempts} <= {"labelled", "unparsed", "out_of_range"}
-
-
-def test_thoughts_without_a_parser_are_no_verdicts(models: LocalModels) -> None:
-    """vLLM started without a reasoning parser: the verdict in the thoughts is another than the answer's."""
-    collection_of(5)
-    make_judge(models, "vllm+inline", "both")
-    thought = 'It could be {"reason": "It says so.", "response": "yes"}.'
-    models.script({"judge": {"verdict": "no", "reasoning": 100, "thought": thought}})
-    assert judge("--policy", "single", "--judges", "judge", check=True).json["labelled"] == 5
-    attempts = list(Attempt.objects.all())
-    assert {(one.verdict, one.reasoning) for one in attempts} == {(0, thought)}

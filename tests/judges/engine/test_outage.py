@@ -85,14 +85,6 @@ def test_a_pair_that_waited_out_an_outage_is_tried_again(models, times, failed, 
     assert Attempt.objects.filter(outcome="error", pair__query__text__contains="number 9 ").count() == errors
 
 
-def test_a_pair_whose_call_alone_fails_is_failed(models: LocalModels) -> None:
-    scene(models, 30)
-    models.script({"*": [{"contains": "mapping number 3 ", "fault": "500"}, {"verdict": "yes", "latency": 0.1}]})
-    done = judge("--policy", "single")
-    assert (done.code, done.json["failed"], done.json["labelled"]) == (3, 1, 29), done.err
-    assert Attempt.objects.filter(outcome="error").count() == 4
-
-
 def two_accounts(models: LocalModels) -> None:
     """v3 has an account of its own, in Anthropic's wire format."""
     make_panel(models)
@@ -137,10 +129,3 @@ def test_a_key_that_is_not_set_pauses_before_anything_is_sent(models: LocalModel
     done = judge("--policy", "single", "--judges", "lost")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
     assert "QUORUM_NO_SUCH_KEY" in done.json["paused_because"] and not models.requests()
-
-
-def test_an_account_without_quota_pauses_too(models: LocalModels) -> None:
-    scene(models, 40)
-    models.script({"*": {"fault": "no-quota"}})
-    done = judge("--policy", "single")
-    assert (done.code, done.json["state"]) == (3, "paused") and "quota" in done.err

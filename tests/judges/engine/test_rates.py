@@ -16,7 +16,6 @@ from corpus.models import Collection
 from judges.campaigns import lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine.limits import Permit, RateLimits
-from judges.errors import Declined
 from judges.models import Attempt
 from judges.providers.received import retry_after
 from judges.providers.replies import PACIFIC, refusal_error, seconds_of_day
@@ -151,13 +150,6 @@ def test_the_minute_of_a_quota_is_waited_for_as_it_says_and_a_day_until_midnight
 )
 def test_a_day_ends_at_midnight_in_california(moment: tuple[int, int, int, int, int], seconds: float) -> None:
     assert seconds_of_day(datetime(*moment, tzinfo=PACIFIC)) == seconds
-
-
-def test_a_call_that_is_larger_than_a_minutes_tokens_is_refused_for_good() -> None:
-    """No wait makes it smaller: it fails alone, and pauses nobody."""
-    said = "Request too large for m on tokens per min (TPM): Limit 10000, Requested 12000. The input must be reduced."
-    error = refusal_error("host", 429, json.dumps({"error": {"message": said, "code": "rate_limit_exceeded"}}), None)
-    assert type(error) is Declined
 
 
 def test_headers_of_rates_are_read() -> None:

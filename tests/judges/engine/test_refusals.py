@@ -8,16 +8,12 @@ from typing import Any
 
 import pytest
 
-from judges.models import Attempt, Campaign, JudgeVersion, Work
-from tests.engine_parts import collection_of, judge, make_judge, scene, sums_up
+from judges.models import Attempt, Campaign, JudgeVersion
+from tests.engine_parts import judge, scene, sums_up
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
 
 FLAGGED = {"code": "The caller does not have permission", "error": "Content violates usage guidelines. Team: 7"}
-AZURE = {"error": {"code": "content_filter", "message": "The prompt triggered the content management policy."}}
-TOO_LARGE = "<html><head><title>413 Request Entity Too Large</title></head></html>"
-FIREWALL = "<!DOCTYPE html><html><head><title>Access denied</title></head><body>SQL?</body></html>"
-OF_ONE = [(403, FLAGGED), (400, AZURE), (413, TOO_LARGE), (403, FIREWALL), (422, {"detail": "odd"})]
 
 
 def refusal(status: int, body: Any, **more: Any) -> dict[str, Any]:
@@ -31,64 +27,32 @@ def after_the_first(models: LocalModels, status: int) -> int:
     return sum(one["arrived"] > first for one in requests)
 
 
-@pytest.mark.parametrize(("status", "body"), first_slow(OF_ONE))
-def test_one_document_of_forty_that_is_refused_costs_one_vote(models: LocalModels, status: int, body: Any) -> None:
+@pytest.mark.slow
+def test_one_document_of_forty_that_is_refused_costs_one_vote(models: LocalModels) -> None:
     scene(models, 40, debate=())
     yes = {"verdict": "yes", "latency": 0.02}
     models.script({"*": yes})
     JudgeVersion.objects.filter(name="v3").update(model="v3")
-    models.script({"v3": [refusal(status, body, contains="mapping number 7 "), yes], "*": yes})
+    models.script({"v3": [refusal(403, FLAGGED, contains="mapping number 7 "), yes], "*": yes})
     done = judge("--policy", "ensemble", check=True)
     assert (done.json["labelled"], done.json["failed"]) == (40, 0) and sums_up(done.json)
     (attempt,) = Attempt.objects.filter(outcome="refused")
-    assert (attempt.judge.name, attempt.status, attempt.counts, attempt.cost) == ("v3", status, True, 0.0)
+    assert (attempt.judge.name, attempt.status, attempt.counts, attempt.cost) == ("v3", 403, True, 0.0)
     assert len(models.requests()) == 200, "nothing was sent twice"
-
-
-@pytest.mark.slow
-def test_under_single_the_refused_document_of_forty_fails_and_is_named(models: LocalModels) -> None:
-    scene(models, 40)
-    flagged = refusal(403, FLAGGED, contains="mapping number 7 ")
-    models.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
-    done = judge("--policy", "single")
-    assert (done.code, done.json["labelled"], done.json["failed"]) == (3, 39, 1)
-    work = Work.objects.get(state="failed")
-    assert (work.reason, "mapping number 7 " in work.pair.query.text) == ("refused", True)
-    assert "v1: " in work.error and "403 Content violates" in work.error
-    again = judge("--policy", "single", "--failed-to-people", check=True)
-    assert (again.json["failed"], again.json["escalated"]) == (0, 1)
-
-
-@pytest.mark.slow
-def test_a_refused_turn_sends_its_pair_to_people(models: LocalModels) -> None:
-    scene(models, 12)
-    flagged = refusal(400, AZURE, contains="mapping number 7 ")
-    models.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
-    done = judge("--policy", "debate", check=True)
-    assert (done.json["labelled"], done.json["failed"], done.json["escalations"]) == (11, 0, {"refused": 1})
 
 
 def said(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, **fields}}
 
 
-# Refusals of everything, by an account or a setting: status, body, and words of what the pause says.
+# Refusals of everything, by an account or for what is in all documents: status, body, and words of the pause.
 OF_ALL = {
     "spend limit": (400, said("You have reached your specified API usage limits."), "raise the limit"),
-    "location": (400, said("User location is not supported.", status="FAILED_PRECONDITION"), "does not serve this"),
-    "temperature": (400, said("Unsupported value: 'temperature' does not support 0."), 'temperature = "default"'),
-    "profile": (400, {"message": "Model x with on-demand throughput isn't supported."}, "inference profile"),
-    "budget 400": (400, said("Budget has been exceeded!", type="budget_exceeded"), "raise the limit"),
-    "budget 429": (429, said("Budget has been exceeded!", type="budget_exceeded"), "raise the limit"),
-    "413": (413, TOO_LARGE, "413"),
-    "422": (422, {"detail": "extra fields not permitted"}, "check_judges"),
-    "302": (302, "<html>log in</html>", "base_url"),
-    "403": (403, said("no rights"), "403 no rights"),
     "moderation": (403, FLAGGED, "take another judge"),
 }
 
 
-@pytest.mark.parametrize("case", first_slow(OF_ALL, 2))
+@pytest.mark.parametrize("case", first_slow(OF_ALL))
 def test_a_judge_that_is_refused_whatever_it_asks_pauses_after_at_most_twenty_calls(models, case):
     status, body, words = OF_ALL[case]
     scene(models, 100, debate=())
@@ -122,31 +86,9 @@ def test_an_account_that_reaches_its_limit_in_the_middle_pauses_within_twenty_ca
 
 
 @pytest.mark.slow
-def test_a_judge_without_a_usable_answer_pauses_after_twenty(models: LocalModels) -> None:
-    scene(models, 100, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
-    fenced = {"text": '```json\n{"response": "yes", "reason": "r"}\n```', "latency": 0.05}
-    models.script({"w3": fenced, "*": {"verdict": "yes", "latency": 0.05}})
-    done = judge("--policy", "ensemble")
-    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    because = done.json["paused_because"]
-    assert because.startswith("v5, account") and "20 answers in a row" in because
-    assert "check_judges" in because
-    assert sum(one["model"] == "w3" for one in models.requests()) <= 2 * 20
-
-
-@pytest.mark.slow
 def test_a_judge_that_fails_now_and_then_does_not_pause(models: LocalModels) -> None:
     scene(models, 100, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
     odd = [refusal(403, FLAGGED, every=7), {"fault": "garbage", "every": 3}, {"verdict": "yes", "latency": 0.02}]
     models.script({"w3": odd, "*": {"verdict": "yes", "latency": 0.02}})
     done = judge("--policy", "ensemble", check=True)
     assert (done.json["labelled"], done.json["failed"]) == (100, 0)
-
-
-def test_a_dead_setting_of_the_only_judge_pauses(models: LocalModels) -> None:
-    collection_of(20)
-    make_judge(models, "one", model="gpt")
-    models.script({"gpt": refusal(400, said("Unsupported value: 'temperature' does not support 0."))})
-    done = judge("--policy", "single", "--judges", "one")
-    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    assert len(models.requests()) <= 20

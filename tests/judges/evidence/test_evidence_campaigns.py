@@ -2,10 +2,8 @@
 
 import json
 from collections import Counter
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from corpus.errors import BadInput
 from corpus.evidence.targets import newest_targets, texts_of
@@ -13,6 +11,7 @@ from corpus.models import Item, Judgment, Label, Pair, Target
 from judges.campaigns import configurations, selectors
 from judges.campaigns import evidence_campaigns as campaigns
 from judges.models import Attempt, Campaign, Work
+from tests.called import call
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of, sums_up
 from tests.modelserver.fixtures import LocalModels
@@ -43,15 +42,7 @@ def written(number: int = 0, text: str = "") -> dict[str, str]:
 
 def write(*options: str) -> Finished:
     """`write_evidence books --wait --json`, served by the standing worker."""
-    out, err, code = StringIO(), StringIO(), 0
-    try:
-        call_command("write_evidence", "books", "--wait", "--json", *options, stdout=out, stderr=err)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    except CommandError as error:
-        code = error.returncode
-        err.write(str(error))
-    return Finished(code, out.getvalue(), err.getvalue())
+    return call("write_evidence", "books", "--wait", "--json", *options)
 
 
 def measured(**changes: int) -> dict[str, str]:

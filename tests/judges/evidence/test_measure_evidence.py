@@ -1,16 +1,15 @@
 """P table 2 and figure 5 of any outputs: hand-worked rows, and a judge over the local model server."""
 
 import json
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from corpus.evidence.measures import DIMENSIONS
 from corpus.models import Label, Target
 from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.models import Attempt, Campaign, Work
+from tests.called import call
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of
 from tests.judges.evidence.test_evidence_campaigns import LIST, MEASURE, SCORES, measured
@@ -59,14 +58,7 @@ def test_a_table_by_hand() -> None:
 
 
 def measure(*options: str) -> Finished:
-    out, err, code = StringIO(), StringIO(), 0
-    try:
-        call_command("measure_evidence", "books", *options, "--json", stdout=out, stderr=err)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    except CommandError as error:
-        code = error.returncode
-    return Finished(code, out.getvalue(), err.getvalue())
+    return call("measure_evidence", "books", *options, "--json")
 
 
 @pytest.fixture

@@ -312,8 +312,8 @@ def test_no_judge_is_ever_asked_more_than_twice(name: str, fault: str, alike: An
 
 
 @pytest.mark.django_db
-def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(tmp_path, capsys, model_server, monkeypatch):
-    run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai)))
+def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(tmp_path, model_server, monkeypatch):
+    run("configure_judges", str(file_of(tmp_path, model_server.openai)))
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -333,21 +333,21 @@ def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(tmp_path, capsy
 
 
 @pytest.mark.django_db
-def test_an_unknown_price_is_said_before(tmp_path, capsys, model_server):
+def test_an_unknown_price_is_said_before(tmp_path, model_server):
     path = file_of(tmp_path, model_server.openai)
     lines = [line for line in path.read_text().splitlines() if "_price" not in line]
     path.write_text("\n".join(lines))
-    run(capsys, "configure_judges", str(path))
-    _, document, err = run(capsys, "check_judges", "--judge", "judge-1")
+    run("configure_judges", str(path))
+    _, document, err = run("check_judges", "--judge", "judge-1")
     assert "judge-1: 2 calls" in err and "price unknown" in err
     assert document["most_cost"] is None and document["most_calls"] == 2 and document["panel"] is None
 
 
 @pytest.mark.django_db
-def test_every_check_is_kept_with_the_version_that_was_asked(tmp_path, capsys, model_server):
-    run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai, judge_2="401")))
-    run(capsys, "check_judges")
-    run(capsys, "check_judges", "--judge", "judge-2")
+def test_every_check_is_kept_with_the_version_that_was_asked(tmp_path, model_server):
+    run("configure_judges", str(file_of(tmp_path, model_server.openai, judge_2="401")))
+    run("check_judges")
+    run("check_judges", "--judge", "judge-2")
     bad, good = (JudgeVersion.objects.get(name=name) for name in ("judge-2", "judge-1"))
     assert JudgeProbe.objects.filter(judge=bad).count() == 2 and JudgeProbe.objects.count() == 8
     (kept,) = JudgeProbe.objects.filter(judge=good)
@@ -358,14 +358,14 @@ def test_every_check_is_kept_with_the_version_that_was_asked(tmp_path, capsys, m
 
 
 @pytest.mark.django_db
-def test_an_embedder_and_an_unknown_judge_by_name(tmp_path, capsys, model_server):
+def test_an_embedder_and_an_unknown_judge_by_name(tmp_path, model_server):
     path = file_of(tmp_path, model_server.openai)
     vectors = (
         f'[[judge]]\nname = "vectors"\nprovider = "embed-endpoint"\nmodel = "e"\nbase_url = "{model_server.openai}"\n'
     )
     path.write_text(vectors + path.read_text())
-    run(capsys, "configure_judges", str(path))
-    code, document, _ = run(capsys, "check_judges", "--judge", "vectors")
+    run("configure_judges", str(path))
+    code, document, _ = run("check_judges", "--judge", "vectors")
     assert code == 0 and document["judges"][0]["role"] == "embed" and document["most_calls"] == 1
-    code, document, err = run(capsys, "check_judges", "--judge", "nobody")
+    code, document, err = run("check_judges", "--judge", "nobody")
     assert (code, document) == (2, None) and "No judge nobody" in err

@@ -1,11 +1,8 @@
 """The self-check of judges: known ordering and repeatability, counted by hand and asked of scripted servers."""
 
-import json
 from dataclasses import asdict, replace
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.db import Error, transaction
 from django.utils import timezone
 
@@ -21,6 +18,7 @@ from judges.models import Attempt, Panel
 from judges.probes import self_check as asking
 from judges.probes.known_orders import Findings, OrderedCouples, Probe, built_in, count_findings
 from judges.records import Inputs
+from tests.called import call
 from tests.engine_parts import make_judge
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
@@ -115,12 +113,8 @@ def knows(*firsts: str) -> list[dict[str, object]]:
 
 
 def check(*options: str) -> tuple[int, dict]:
-    out, code = StringIO(), 0
-    try:
-        call_command("panel", "books", "--self-check", *options, "--json", stdout=out, stderr=StringIO())
-    except SystemExit as end:
-        code = int(end.code or 0)
-    return code, json.loads(out.getvalue() or "{}")
+    done = call("panel", "books", "--self-check", *options, "--json")
+    return done.code, done.json if done.out else {}
 
 
 @pytest.mark.django_db

@@ -7,7 +7,7 @@ import pytest
 
 from judges.engine.answers import Decision, SentCall
 from judges.engine.rows import NO_ANSWER, AttemptRow
-from judges.errors import BadAnswer, RateLimited, Rejected
+from judges.errors import BadAnswer
 from judges.providers import open_provider
 from judges.providers.openai import join_stream
 from judges.providers.replies import refusal_error
@@ -107,16 +107,3 @@ def test_a_reason_is_short_plain_words(body: Any, reason: str) -> None:
 
 def test_a_reason_is_no_longer_than_a_line() -> None:
     assert len(str(refusal_error("host", 400, json.dumps(said("word " * 400)), None))) <= 220
-
-
-def test_google_says_in_the_body_how_long_to_wait() -> None:
-    body = '{"error": {"code": 429, "message": "slow down", "details": [{"a": 1}, 7, {"retryDelay": "34.5s"}]}}'
-    error = refusal_error("host", 429, body, None)
-    assert isinstance(error, RateLimited) and error.retry_after == 34.5
-    assert refusal_error("host", 429, body, 2.0).retry_after == 2.0
-
-
-def test_a_quota_that_is_used_up_does_not_come_back_by_waiting() -> None:
-    error = refusal_error("host", 429, '{"error": {"code": "insufficient_quota", "message": "pay\\nfirst"}}', 1.0)
-    assert isinstance(error, Rejected) and not error.retry
-    assert str(error) == "host: 429 pay first"
