@@ -1,17 +1,21 @@
-"""The summary counts what people must know: truncated, refused and unusable answers by judge, with what helps."""
+"""What the summary tells of judges: lost answers with what helps, and how long the calls of a pair took."""
 
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 
+import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
 from annotation.models import Role
-from corpus.models import Collection
+from corpus.models import Collection, Pair
 from judges.campaigns.judge_reports import judge_reports
-from judges.models import JudgeVersion
-from tests.engine_parts import judge, scene
+from judges.campaigns.selectors import latency_medians, latency_of
+from judges.models import Attempt, Campaign, JudgeVersion
+from tests.engine_parts import collection_of, judge, scene
+from tests.evidence import make_attempt, make_judge
 from tests.factories import make_member
 from tests.modelserver.fixtures import LocalModels
 
@@ -34,7 +38,7 @@ def test_a_judge_whose_answers_are_lost_is_said_with_the_key_that_helps(models: 
         assert any(note.startswith(words) for note in done.json["judge_notes"]), done.json["judge_notes"]
     assert not any(note.startswith(("v1", "v5")) for note in done.json["judge_notes"])
     client.force_login(make_member(Collection.objects.get(), "alice", Role.ADMIN).user)
-    page = client.get(reverse("campaigns", args=["books"])).content.decode()
+    page = client.get(reverse("campaigns", args=["books"])).text
     assert all(escape(note) in page for note in done.json["judge_notes"])
 
 
@@ -56,3 +60,36 @@ def test_a_debate_with_truncated_answers_counts_them_in_its_summary_and_status(m
     JudgeVersion.objects.update(parameters={"prompt": "score-chain"})
     (reports,) = judge_reports(Collection.objects.get().campaigns.values_list("pk", flat=True)).values()
     assert {report.max_output_tokens for report in reports} == {2048}
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def campaign(db: None) -> Campaign:
+    """On five pairs."""
+    return Campaign.objects.create(collection=collection_of(5), policy="debate", panel="main")
+
+
+def sent(campaign: Campaign, pair: Pair, after: float, milliseconds: int, **values: object) -> None:
+    judge = JudgeVersion.objects.filter(name="Charlie").first() or make_judge("Charlie")
+    place = Attempt.objects.filter(pair=pair).count()
+    about = {"place": place, "number": place, "outcome": "error", "counts": False, "milliseconds": milliseconds}
+    make_attempt(campaign, pair, judge, None, started_at=NOON + timedelta(seconds=after), **about, **values)
+
+
+def test_calls_side_by_side_take_their_sum_and_less_by_the_clock(campaign: Campaign) -> None:
+    pair = campaign.collection.pair_set.first()
+    assert pair is not None and latency_of(pair, campaign) is None
+    sent(campaign, pair, 0.0, 1000)
+    sent(campaign, pair, 0.5, 1000)
+    sent(campaign, pair, 9.0, 5, cached=True)
+    assert latency_of(pair, campaign) == {"summed": 2000, "wall": 1500}
+
+
+def test_medians_are_over_pairs(campaign: Campaign) -> None:
+    assert latency_medians(campaign) is None
+    for place, pair in enumerate(campaign.collection.pair_set.order_by("pk")[:3]):
+        sent(campaign, pair, 0, 100 * (place + 1))
+        sent(campaign, pair, 1, 0)
+    assert latency_medians(campaign) == {"summed": 200, "wall": 1000}

@@ -60,7 +60,7 @@ def test_long_documents_are_cut_and_that_is_said(models: LocalModels, client: Cl
     assert told == {"characters": SHOWN, "handling": "cut", "labels": 2}
     client.force_login(make_member(collection, "alice", Role.ADMIN).user)
     for pair in Pair.objects.select_related("document"):
-        page = client.get(reverse("pair", args=["books", pair.pk])).content.decode()
+        page = client.get(reverse("pair", args=["books", pair.pk])).text
         assert ("more than the 24,000" in page) is (len(pair.document.text) > SHOWN)
 
 
@@ -121,7 +121,7 @@ def test_one_relevant_window_makes_a_document_relevant(models: LocalModels, clie
     # What is read of the pair is its deciding window's evidence alone.
     assert {one.window for one in debate_of(long)} == {3} and Attempt.deciding.filter(pair=long).count() == 5
     client.force_login(make_member(collection, "alice", Role.ADMIN).user)
-    page = " ".join(client.get(reverse("pair", args=["books", long.pk])).content.decode().split())
+    page = " ".join(client.get(reverse("pair", args=["books", long.pk])).text.split())
     assert "part 3 of 3" in page
     assert f"characters {windows[2].start + 1:,} to {windows[2].end:,}" in page
     for name, count in (("debates", 2), ("judgments", 3)):

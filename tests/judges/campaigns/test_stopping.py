@@ -61,8 +61,8 @@ def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign
     found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
     stopped = '<span class="badge warn">stopped</span>'
-    assert stopped in client.get("/c/books/quality/").content.decode()
-    told = client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": ROUTE}, follow=True).content.decode()
+    assert stopped in client.get("/c/books/quality/").text
+    told = client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": ROUTE}, follow=True).text
     assert stopped not in told
     assert of(campaign) == frozenset()
     client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": ROUTE, "stop": "1"})

@@ -114,7 +114,7 @@ def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(mode
     browser = Client()
     browser.force_login(make_member(books, "olga", Role.ADMIN).user)
     for name, more in (("campaigns", ()), ("ledger", (campaign.number,))):
-        assert "counted as $" in browser.get(reverse(name, args=["books", *more])).content.decode()
+        assert "counted as $" in browser.get(reverse(name, args=["books", *more])).text
 
 
 def test_the_upper_bound_covers_what_the_call_can_cost(models: LocalModels) -> None:

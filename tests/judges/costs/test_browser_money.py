@@ -41,19 +41,6 @@ def test_the_pages_of_money_are_accessible_and_fit(charlie, new_page, violations
     assert found == {}
 
 
-def test_an_admin_enters_a_price(charlie: User, new_page: Callable[..., Any]) -> None:
-    page = new_page(user=charlie)
-    page.goto("/c/books/prices/")
-    page.get_by_role("link", name="Change two").click()
-    page.get_by_label("Input", exact=True).fill("0.25")
-    page.get_by_label("Output", exact=True).fill("1.5")
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_role("heading", name="Save this price?").wait_for()
-    page.get_by_role("button", name="Save price").click()
-    page.get_by_text("Saved. Applies to new calls.").wait_for()
-    assert page.get_by_role("row", name="two").get_by_text("$0.25").is_visible()
-
-
 def test_an_admin_raises_a_cap_and_finds_what_is_left(charlie: User, new_page: Callable[..., Any]) -> None:
     page = new_page(user=charlie)
     page.goto("/c/books/campaigns/")

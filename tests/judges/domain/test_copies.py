@@ -100,10 +100,10 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
     assert marked["judge #1", "judge #3"] and not marked["judge #1", "other"]
     rows = list(agreement_page.csv_rows(report))
     assert {row[:2]: row[-1] for row in rows}["judge #1", "judge #2"] == "yes"
-    text = admin.get("/c/books/quality/").content.decode()
+    text = admin.get("/c/books/quality/").text
     assert "judge #1, judge #2, judge #3 are one model with the same parameters. Their agreement shows" in text
     assert "judge #1 and judge #2: " in text and ", same model" in text
-    two = admin.get("/c/books/agreement/two/", {"a": "judge #1", "b": "judge #2"}).content.decode()
+    two = admin.get("/c/books/agreement/two/", {"a": "judge #1", "b": "judge #2"}).text
     assert "how consistent" in two
     out = StringIO()
     call_command("agreement", "books", stdout=out)
@@ -165,10 +165,10 @@ def test_a_judge_alone_gives_no_share_of_a_panels_votes(sampled: Campaign) -> No
 
 def test_pages_show_each_sample_and_how_many_must_agree(sampled: Campaign, admin: Client) -> None:
     pair = sampled.collection.pair_set.order_by("pk")[0]
-    text = admin.get(f"/c/books/pairs/{pair.pk}/").content.decode()
+    text = admin.get(f"/c/books/pairs/{pair.pk}/").text
     for number in (1, 2, 3):
         assert f'class="nowrap">judge #{number}</th>' in text
-    campaigns = admin.get("/c/books/campaigns/").content.decode()
+    campaigns = admin.get("/c/books/campaigns/").text
     assert "3 of them are samples of m-judge" in campaigns
     assert panel_of(sampled).judges == ("judge #1", "judge #2", "judge #3")
 
@@ -205,10 +205,10 @@ def test_a_size_that_no_panel_has_is_refused(candidates: Collection) -> None:
 
 def test_the_page_chooses_a_size_and_the_panel_gets_its_majority(candidates: Collection, client: Client) -> None:
     client.force_login(make_member(candidates, "charlie", Role.ADMIN).user)
-    text = client.get("/c/books/panel/", {"size": "3"}).content.decode()
+    text = client.get("/c/books/panel/", {"size": "3"}).text
     assert "2 of 3 votes" in text and "<option selected>3</option>" in text
-    assert "3 of 5 votes" in client.get("/c/books/panel/", {"size": "4"}).content.decode()
-    asked = client.get("/c/books/panel/use/", {"judge": HONEST[:3]}).content.decode()
+    assert "3 of 5 votes" in client.get("/c/books/panel/", {"size": "4"}).text
+    asked = client.get("/c/books/panel/use/", {"judge": HONEST[:3]}).text
     assert "2 of 3 votes" in asked
     make_panel(collection=candidates, judges=HONEST[:3])
     made = Panel.objects.get(name="books:chosen")

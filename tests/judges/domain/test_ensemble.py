@@ -61,21 +61,6 @@ def test_a_majority_needs_enough_equal_votes_among_those_cast(votes, majority, l
     assert count_votes(votes).label(majority) == label
 
 
-VOTES = st.lists(st.sampled_from([0, 1, None]), min_size=5, max_size=5)
-
-
-@given(VOTES, st.integers(1, 5), st.integers(0, 2**63))
-def test_early_stop_never_changes_the_label(answers, majority, seed):
-    votes: dict[int, int | None] = {}
-    steps = []
-    while places := next_votes(votes, 5, majority, True, seed):
-        steps.append(len(places))
-        votes |= {place: answers[place] for place in places}
-    assert steps[0] == 3
-    assert set(steps[1:]) <= {1}
-    assert count_votes(votes.values()).label(majority) == count_votes(answers).label(majority)
-
-
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 5))
 def test_settled_means_that_no_further_vote_matters(yes, no, left, majority):
     now = Count(yes, no, 0)

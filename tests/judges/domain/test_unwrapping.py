@@ -15,14 +15,18 @@ from corpus.models import Pair
 from judges.campaigns import selectors
 from judges.domain.probabilities import answer_probabilities
 from judges.domain.verdicts import STRICT, WHITESPACE, ParsingRules, Unusable, parse_answer, parse_vote, unwrap_answer
-from judges.models import Attempt, AttemptBody
+from judges.models import Attempt, AttemptBody, Campaign, JudgeVersion
 from judges.presets import UNWRAPS
 from judges.probes.injections import INJECTIONS, Injection
 from judges.prompts.answers import evidence as writings
 from judges.prompts.answers import retrieval as answers
 from judges.records import TEXT_ROLES, Judge, Token, Turn
-from tests.engine_parts import collection_of, judge, make_panel
+from tests.called import call
+from tests.engine_parts import collection_of, judge, make_panel, state_of
 from tests.factories import make_member, make_user
+from tests.instances import until
+from tests.modelserver.fixtures import KEY_ENV, LocalModels
+from tests.stages import first_quick
 
 NO = '{"reason": "It says another thing.", "response": "no"}'
 YES = NO.replace('"no"', '"yes"')
@@ -303,4 +307,43 @@ def test_the_answer_is_stored_as_it_came_and_people_see_the_debate_alone(worker,
     page = alice.post("/c/books/judge/next/", headers={"HX-Request": "true"}).text
     assert "I say Yes." in page and "right?" not in page and "&lt;think" not in page and FENCE not in page
     olga.force_login(make_user("olga", is_owner=True))
-    assert "&lt;think&gt;" in olga.get(f"/c/books/pairs/{pair.pk}/").content.decode()
+    assert "&lt;think&gt;" in olga.get(f"/c/books/pairs/{pair.pk}/").text
+
+
+def make_judge(models: LocalModels, alike: str, unwrap: str) -> None:
+    JudgeVersion.objects.create(
+        name="judge",
+        model="judge",
+        provider=alike.partition("+")[0],
+        base_url=f"{models.google}/{alike}/v1",
+        api_key_env=KEY_ENV,
+        parameters={"unwrap": unwrap} if unwrap != "none" else {},
+        input_price=0.0,
+        output_price=0.0,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unwrap", first_quick(UNWRAPS))
+def test_hostile_answers_become_labels_only_where_the_rule_says_so(models: LocalModels, unwrap: str) -> None:
+    """Each pair has its own answer, given to the first question and to the repair alike."""
+    collection_of(len(ANSWERS))
+    make_judge(models, "ollama", unwrap)
+    expected, script = {}, []
+    for number, (text, letters) in enumerate(ANSWERS.values()):
+        asks = {"contains": f"mapping number {number} map"}
+        script.append({**asks, "text": text} if text else {**asks, "fault": "empty"})
+        expected[f"What does mapping number {number} map?"] = letters[UNWRAPS.index(unwrap)]
+    models.script({"judge": script})
+    judge("--policy", "single", "--judges", "judge")
+    while state_of(Campaign.objects.get()) == "paused":  # as often as twenty answers in a row could not be used
+        call("campaign", "books", "resume")
+        until(lambda: state_of(Campaign.objects.get()) != "running")
+    done = call("status", "books", "--json")
+    attempts = list(Attempt.objects.select_related("pair__query"))
+    found = dict.fromkeys(expected, LETTERS[None])
+    found |= {one.pair.query.text: LETTERS[one.verdict] for one in attempts if one.outcome == "labelled"}
+    assert found == expected
+    labels = sum(letter != "-" for letter in expected.values())
+    assert (done.json["labelled"], done.json["failed"]) == (labels, len(ANSWERS) - labels)
+    assert {one.outcome for one in attempts} <= {"labelled", "unparsed", "out_of_range"}

@@ -1,17 +1,24 @@
-"""An account in trouble: its pairs wait and nothing fails; a dead key pauses the campaign and says why."""
+"""An account or a document in trouble: what waits and what fails, what is asked again, and that every campaign ends.
+
+What each SDK makes of the same faults stands in tests/judges/providers/test_providers.py.
+"""
 
 import time
+from collections import Counter
 
 import pytest
+from django.db import connection
 
 from judges.campaigns.selectors import campaign_status
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.called import call
 from tests.engine_parts import begin, collection_of, judge, make_judge, make_panel, scene, state_of, sums_up
+from tests.fault_rig import CALLS, COUNTS, left, note
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from tests.stages import first_slow
 
-PAIRS, CALLS = 300, 7
+PAIRS = 300
 OUTAGE = ("503", "drop", "500")
 YES = {"*": {"verdict": "yes", "latency": 0.05}}
 
@@ -129,3 +136,77 @@ def test_a_key_that_is_not_set_pauses_before_anything_is_sent(models: LocalModel
     done = judge("--policy", "single", "--judges", "lost")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
     assert "QUORUM_NO_SUCH_KEY" in done.json["paused_because"] and not models.requests()
+
+
+DEAD = 5
+
+
+@pytest.mark.parametrize("fault", first_slow(["500", "hang", "drop", "not-json", "garbage", "half"], 2))
+def test_five_dead_documents_of_thirty_fail_and_the_campaign_ends(models: LocalModels, fault: str) -> None:
+    scene(models, 30)
+    JudgeVersion.objects.update(parameters={"timeout_s": 0.5})
+    dead = [{"contains": f"mapping number {6 * n} ", "fault": fault} for n in range(DEAD)]
+    models.script({"*": [*dead, {"verdict": "yes", "latency": 0.02}]})
+    done = judge("--policy", "single")
+    assert (done.code, done.json["state"]) == (3, "finished"), done.err
+    assert (done.json["labelled"], done.json["failed"]) == (25, DEAD) and sums_up(done.json)
+    assert Attempt.objects.exclude(outcome="labelled").count() <= 3 * 4 * DEAD, "nothing is paid for without end"
+    assert all(work.error for work in Work.objects.filter(state="failed"))
+    models.script({"*": {"verdict": "yes"}})
+    again = judge("--policy", "single", "--retry-failed", check=True)
+    assert (again.json["labelled"], again.json["failed"]) == (30, 0), "and they are tried anew when asked for"
+
+
+@pytest.mark.slow
+def test_documents_that_are_dead_and_the_last_ones_fail_too(models: LocalModels) -> None:
+    """Nothing else is left that could show whether the account answers."""
+    scene(models, 12, max_concurrency=2)
+    dead = [{"contains": f"mapping number {11 - n} ", "fault": "500"} for n in range(DEAD)]
+    models.script({"*": [*dead, {"verdict": "yes"}]})
+    done = judge("--policy", "single")
+    assert (done.code, done.json["state"]) == (3, "finished"), done.err
+    assert (done.json["labelled"], done.json["failed"]) == (7, DEAD)
+    assert Campaign.objects.get().paused_because == ""
+
+
+FAULTY, TIMES = 12, 6
+
+
+# What the engine makes of one faulty answer. Again: the same call is sent once more, since nothing usable came.
+# Repaired: another call asks for the right form; the answer was paid for and is kept. Refused: the provider declines
+# the call, that vote is missing, and the others decide.
+FAULTS = {"drop": "again", "garbage": "repaired", "redirect": "refused", "schema": "repaired", "empty": "repaired"}
+FAULTS |= dict.fromkeys(["hang", "drip", "half", "error-body", "not-json", "no-body", "huge", "503"], "again")
+FAULTS |= {"other-model": ""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", first_slow(FAULTS, 3))
+def test_a_provider_that_misbehaves_costs_its_own_calls_and_nothing_else(models: LocalModels, fault: str) -> None:
+    again, refused = FAULTS[fault] == "again", FAULTS[fault] == "refused"
+    more = TIMES * (FAULTS[fault] in ("again", "repaired"))
+    scene(models, FAULTY, debate=("a", "b"), votes=("v1", "v2", "v3", "v4", "v5"))
+    JudgeVersion.objects.update(parameters={"timeout_s": 1.0})
+    once = [{"contains": f"mapping number {n} ", "fault": fault, "times": 1, "verdict": "yes"} for n in range(TIMES)]
+    models.script({"v3": [*once, {"verdict": "yes"}], "*": {"verdict": "yes"}})
+    done = judge()
+    assert done.code == 0, done.err
+    assert done.json["labelled"] == FAULTY and sums_up(done.json)
+    requests = models.requests()
+    sent = Counter(request["sha256"] for request in requests)
+    repeated = sum(times - 1 for times in sent.values())
+    assert len(requests) == FAULTY * CALLS + more
+    assert repeated == TIMES * again
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS, {"name": "books"})
+        (counts,) = cursor.fetchone()
+    outcome = left(counts, FAULTY * CALLS, paid_twice=repeated - TIMES * again, repeated=repeated)
+    note(f"provider {fault}", outcome)
+    assert outcome.holds, outcome
+    missing = Attempt.objects.filter(judge__name="v3", counts=True, outcome="refused")
+    assert missing.count() == TIMES * refused
+    faulty = Attempt.objects.filter(judge__name="v3", counts=False)
+    assert faulty.count() == more
+    assert all(attempt.error for attempt in faulty)
+    kept = Attempt.objects.filter(judge__name="v3", counts=True, outcome="labelled").count()
+    assert kept == FAULTY - TIMES * refused, "and none of them became a verdict"

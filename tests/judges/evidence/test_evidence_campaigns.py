@@ -1,20 +1,29 @@
 """Contribution and evidence through the engine, with real workers against the local model server."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 from collections import Counter
 
 import pytest
 
+from config.env import ROOT
 from corpus.errors import BadInput
 from corpus.evidence.targets import newest_targets, texts_of
 from corpus.models import Item, Judgment, Label, Pair, Target
-from judges.campaigns import configurations, selectors
+from jobs.processes import spawn_child
+from judges.campaigns import configurations, lifecycle, selectors
 from judges.campaigns import evidence_campaigns as campaigns
 from judges.models import Attempt, Campaign, Work
+from judges.workers import worker_pool
 from tests.called import call
 from tests.conftest import Finished
-from tests.engine_parts import collection_of, make_judge, pairs_of, sums_up
+from tests.engine_parts import FAST, collection_of, make_judge, pairs_of, sums_up
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
+from tests.repeated import repeated_beyond_flight
 
 WRONG = "It maps 77 hashed values."
 WRITE, LIST, MEASURE = "Write the contribution", "List the entities", "Measure the two texts"
@@ -232,3 +241,36 @@ def test_judge_does_not_take_the_policy(instance: object) -> None:
     collection_of(1)
     with pytest.raises(BadInput):
         configurations.build_configuration(policy="evidence")
+
+
+PAIRS = 16
+
+
+@pytest.mark.slow
+def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(manage, model_server, instance):
+    collection = positives(PAIRS)[0].collection
+    make_judge(model_server, "writer")
+    make_judge(model_server, "measurer")
+    slow = {"latency": 0.3}
+    listed = {"contains": LIST, "text": '{"entities": ["hashable"]}', **slow}
+    writers = [{"contains": f"mapping number {n} ", **written(n), **slow} for n in range(PAIRS)]
+    model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
+    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
+    own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    wanted = campaigns.writer_configuration("writer", "measurer")
+    campaign = lifecycle.start_campaign(collection=collection, configuration=wanted).campaign
+    assert campaign is not None
+    until(lambda: len(model_server.requests()) >= PAIRS)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(1.0)  # what it sent may still be on its way
+    dead = time.time()
+    assert 0 < Attempt.objects.count() < 3 * PAIRS
+    options = ("--writer", "writer", "--measure", "measurer", "--wait", "--json", "--workers", 1)
+    done = manage("write_evidence", "books", *options, environment=FAST)
+    assert (done.json["campaign"], done.json["written"]) == (campaign.number, PAIRS) and sums_up(done.json)
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0 and flying
+    assert Attempt.objects.filter(counts=True).count() == 3 * PAIRS
+    assert Target.objects.filter(good=True).count() == PAIRS

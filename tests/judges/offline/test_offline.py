@@ -14,13 +14,14 @@ from corpus.bundled import build
 from corpus.search.bm25 import Index
 from judges.domain import debate, routing
 from judges.domain.debate import AGAINST, FOR, PAIR
-from judges.domain.verdicts import parse_turn, parse_vote
+from judges.domain.verdicts import STRICT, Unparsed, parse_turn, parse_vote
 from judges.errors import Rejected
 from judges.models import JudgeVersion, Panel
 from judges.offline import judges
 from judges.offline.debate import argue_turn
-from judges.offline.judges import ASSESSORS, UniformLexicon, assess_relevance
+from judges.offline.judges import ASSESSORS, UniformLexicon, assess_relevance, compare_documents
 from judges.panels.offline_panel import OFFLINE_DEBATE, OFFLINE_ENSEMBLE, ensure_offline, offline_models
+from judges.prompts.answers.formats import PairPreference, parse_answer
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.providers import open_provider
 from judges.providers.offline import CollectionLexicon, answer_request
@@ -261,3 +262,28 @@ def test_a_panel_that_comes_back_does_not_push_another_from_its_place():
     Panel.objects.all().delete()
     Panel.objects.create(name="main", is_default=True)
     assert ensure_offline().is_default is False
+
+
+def parse(verdict: str) -> str:
+    answer = f'{{"reason": "It says it outright.", "preference": {verdict}}}'
+    return PairPreference.model_validate_json(parse_answer("prefer", answer, STRICT, {}).reason).preference
+
+
+@pytest.mark.parametrize("word", ["A", "B", "equal", "both bad"])
+def test_a_preference_is_one_of_four_words(word: str) -> None:
+    assert parse(f'"{word}"') == word
+
+
+@pytest.mark.parametrize("verdict", ['"a"', '"A or B"', '"neither"', '"both_bad"', '""', "1", "null", "true"])
+def test_any_other_word_is_no_preference(verdict: str) -> None:
+    with pytest.raises(Unparsed, match="\"preference\": Input should be 'A', 'B', 'equal' or 'both bad'"):
+        parse(verdict)
+
+
+@pytest.mark.parametrize("model", ASSESSORS)
+def test_every_offline_judge_prefers_the_stated_answer_in_both_orders_and_calls_two_unrelated_texts_bad(model):
+    def compare(first: Inputs, second: Inputs) -> object:
+        return compare_documents(model, first, second, ALONE)["preference"]
+
+    assert (compare(STATED, UNRELATED), compare(UNRELATED, STATED)) == ("A", "B")
+    assert (compare(STATED, STATED), compare(UNRELATED, UNRELATED)) == ("equal", "both bad")

@@ -1,4 +1,4 @@
-"""Judges files of docs/index.md judge as they stand there: one model alone, and sampled five times."""
+"""Panels through the engine: one model alone and sampled five times (docs/index.md), and a judge that was changed."""
 
 import json
 import re
@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from annotation.agreement.grade_matrix import known_assessors, load_grade_matrix
 from annotation.exports.sets.source import SetSource, read_votes
 from config.env import ROOT
+from corpus.models import Collection, Pair
 from judges.models import Attempt, Campaign
 from tests.engine_parts import collection_of, judge, pairs_of, sums_up
+from tests.factories import make_user
+from tests.judges.panels.test_configure_judges import file_of
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 
 PAIRS = 4
@@ -118,3 +122,35 @@ def test_samples_go_through_a_batch_as_calls_of_their_own(worker, model_server, 
     status = judge("--batch", check=True).json
     assert (status["labelled"], status["calls"]) == (PAIRS, 5 * PAIRS)
     assert status["labels"] == {"0": 1, "1": PAIRS - 1}
+
+
+def section_of(page: str, attempt: Attempt) -> str:
+    """The part of the pair's page that belongs to one attempt."""
+    return page.split(f'id="attempt-{attempt.pk}"')[1].split("</details>")[0]
+
+
+def judged_by_judge_1() -> Attempt:
+    judge("--policy", "single", "--judges", "judge-1", check=True)
+    # Worker processes reserve ids in blocks: the newest row is that of the newest campaign, not of the largest id.
+    return Attempt.objects.order_by("campaign").last()
+
+
+def test_a_changed_judge_is_a_new_version_and_old_pages_show_the_old_prompt(worker, model_server, manage, tmp_path):
+    collection_of(1)
+    base_url = model_server.base_url("openai-compatible")
+    Collection.objects.update(instruction="Only passages about tides are relevant.")
+    call_command("configure_judges", str(file_of(tmp_path, base_url)))
+    old = judged_by_judge_1()
+
+    call_command("configure_judges", str(file_of(tmp_path, base_url, judge_1="no")))
+    Collection.objects.update(instruction="Only passages about the moon are relevant.")
+    new = judged_by_judge_1()
+
+    assert (old.judge.version, old.verdict, new.judge.version, new.verdict) == (1, 1, 2, 0)
+    client = Client()
+    client.force_login(make_user("olga", is_owner=True))
+    page = client.get(f"/c/books/pairs/{Pair.objects.get().pk}/").text
+    before, after = section_of(page, old), section_of(page, new)
+    assert "judge-1@1, openai-compatible, yes" in before and "judge-1@2, openai-compatible, no" in after
+    assert "about tides" in before and "about the moon" not in before
+    assert "about the moon" in after and "about tides" not in after

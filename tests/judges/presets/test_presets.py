@@ -346,7 +346,7 @@ def test_what_a_model_thought_is_kept_with_its_answer_and_shown(worker: object, 
     kept = Attempt.objects.values_list("reasoning", "prompt__name", "judge__provider").distinct()
     assert set(kept) == {(thought, "debate-answers-words", "deepseek")}
     client = client_of(make_member(collection, "charlie", Role.ADMIN))
-    page = client.get(f"/c/books/pairs/{pairs_of(collection)[0].pk}/").content.decode()
+    page = client.get(f"/c/books/pairs/{pairs_of(collection)[0].pk}/").text
     assert html.escape(thought) in page
 
 

@@ -22,10 +22,10 @@ from judges.panels.judge_checks import preset_defaults
 from judges.presets import PRESETS, SCHEMA_MODES
 from judges.probes import remedies
 from judges.probes.catalogues import Catalogue
-from judges.probes.checks import CheckedJudge, _list_warnings, run_checks
-from judges.providers import open_provider
+from judges.probes.checks import CheckedJudge, _list_warnings, probe_request, run_checks
 from judges.records import Judge, Reply, Usage
 from tests.judges.panels.test_configure_judges import file_of, run
+from tests.judges.presets.asked import ask
 from tests.modelserver.fixtures import LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.stages import crossed
@@ -147,22 +147,6 @@ def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(alike,
     assert "512 of them thinking" in found.problem and "max_output_tokens" in found.problem
 
 
-# Each mode of a preset, and the next one: every mode is left once and taken once.
-MODES = [
-    (name, one, other)
-    for name in ASKED
-    for modes in [tuple(PRESETS[name].schema_modes)]
-    for one, other in zip(modes, (*modes[1:], modes[0]), strict=True)
-    if one != other
-]
-
-
-@pytest.mark.parametrize(("name", "mode", "other"), MODES)
-def test_another_mode_is_tried_as_a_file_with_that_mode_would_make_it(name, mode, other, alike):
-    made = remedies.change_parameters(alike(name, schema_mode=mode), schema_mode=other)
-    assert made.parameters == alike(name, schema_mode=other).parameters
-
-
 def test_what_the_file_says_about_reading_is_kept_in_another_mode(alike: Any) -> None:
     made = remedies.change_parameters(alike("groq", extra_keys="refuse", unwrap="fence"), schema_mode="json_schema")
     assert (made.extra_keys, made.unwrap, made.ignore_case) == ("refuse", "fence", False)
@@ -187,7 +171,7 @@ def test_a_refused_summary_of_reasoning_is_thinking_s(alike: Any) -> None:
         first = remedies.ProbeCall(judge, "vote", "", error=error)
         other = remedies.next_try(first)
         assert other is not None and other.schema_mode == judge.schema_mode and "thinking" not in other.parameters
-        second = remedies.ProbeCall(other, "vote", "", reply=asyncio.run(_reply(other)))
+        second = remedies.ProbeCall(other, "vote", "", reply=ask(probe_request(other, "vote"))[0])
         assert remedies.describe_problem(first, second).endswith("thinking: remove it")
 
 
@@ -225,19 +209,8 @@ def test_a_refused_temperature_is_tried_without_and_named(alike: Any, model_serv
     first = remedies.ProbeCall(judge, "vote", "", error=error)
     other = remedies.next_try(first)
     assert other is not None and other.parameters["temperature"] == "default"
-    reply = asyncio.run(_reply(other))
-    second = remedies.ProbeCall(other, "vote", "", reply=reply)
+    second = remedies.ProbeCall(other, "vote", "", reply=ask(probe_request(other, "vote"))[0])
     assert 'set temperature = "default"' in remedies.describe_problem(first, second)
-
-
-async def _reply(judge: Judge) -> Any:
-    from judges.probes.checks import probe_request
-    from judges.providers import close_providers
-
-    try:
-        return await open_provider(judge).complete(probe_request(judge, "vote"))
-    finally:
-        await close_providers()
 
 
 def test_an_unknown_model_is_answered_with_the_nearest_names(alike: Any) -> None:
@@ -255,11 +228,8 @@ def test_a_server_that_cuts_long_prompts_fails_and_says_the_context_that_is_need
     model = LOOK_ALIKES["ollama"].told["/api/ps"]["models"][0]["name"]
     (told,) = probe(alike("ollama", model))
     # 24,000 characters of Chinese are as many tokens, beside the prompt and the answer.
-    assert told.found["context"] == 4096 and re.findall(r"\d+,\d{3} (?:tokens|for)", told.problem) == [
-        "4,096 tokens",
-        "9,216 tokens",
-        "26,624 for",
-    ]
+    numbers = re.findall(r"\d+,\d{3} (?:tokens|for)", told.problem)
+    assert (told.found["context"], numbers) == (4096, ["4,096 tokens", "9,216 tokens", "26,624 for"])
 
 
 CUTTERS = [("openai-compatible", 2050), ("openai-compatible", 4096), ("ollama", 2050)]

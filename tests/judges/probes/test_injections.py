@@ -120,11 +120,11 @@ def test_a_page_has_the_same_elements_whatever_its_texts_say(client: Client, mon
     for pair in pairs:
         answer = client.get(f"/c/books/pairs/{pair.pk}/")
         assert answer.status_code == 200
-        shapes["pair"].append(Shape(answer.content.decode()))
+        shapes["pair"].append(Shape(answer.text))
     client.force_login(User.objects.get(username="alice"))
     client.post("/c/books/judge/next/")
     for number in range(len(pairs)):
-        page = client.get("/c/books/judge/").content.decode()
+        page = client.get("/c/books/judge/").text
         shapes["judge"].append(Shape(page))
         sent = {name: page.partition(f'name="{name}" value="')[2].partition('"')[0] for name in ("item", "token")}
         assert client.post("/c/books/judge/submit/", {**sent, "grade": number % 2}).status_code == 303

@@ -247,13 +247,13 @@ def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(bo
     for judge in judges[:3]:
         checked(books, judge)
     checked(books, judges[3], passes=False)
-    text = client.post("/c/books/campaigns/start/", asked).content.decode()
+    text = client.post("/c/books/campaigns/start/", asked).text
     assert "Start this campaign?" in text and "not checked yet" not in text, "two pairs are no large campaign"
     monkeypatch.setattr("annotation.home.campaigns.estimates.LARGE_CAMPAIGN_PAIRS", 2)
-    text = client.post("/c/books/campaigns/start/", asked).content.decode()
+    text = client.post("/c/books/campaigns/start/", asked).text
     assert "/c/books/panel/self-check/?panel=paid" in text
     assert "v4: not checked yet" in text and "v3: failed on" in text and "v1: passed" not in text
-    offline = client.post("/c/books/campaigns/start/", {**asked, "panel": "offline"}).content.decode()
+    offline = client.post("/c/books/campaigns/start/", {**asked, "panel": "offline"}).text
     assert "self-check" not in offline
 
 
@@ -264,17 +264,17 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     model_server.script({"good": knows(*FIRSTS, "She wrote it in May.")})
     judge = make_judge(model_server, "good")
-    text = client.get("/c/books/panel/self-check/?judge=good").content.decode()
+    text = client.get("/c/books/panel/self-check/?judge=good").text
     assert "<strong>52</strong>" in text and "not checked yet" in text and "Start now" in text
     assert not model_server.requests() and not SelfCheck.objects.exists(), "a GET asks nobody"
     address, asked, sent = "/c/books/panel/self-check/", {"judge": "good"}, []
-    assert "No worker is running" in client.post(address, asked, follow=True).content.decode()
+    assert "No worker is running" in client.post(address, asked, follow=True).text
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     messenger = self_checks.notifications.message_sender()
     monkeypatch.setattr(messenger, "send_task", lambda name, args, **more: sent.append((name, args)))
     with django_capture_on_commit_callbacks(execute=True):
-        assert "in the background" in client.post(address, asked, follow=True).content.decode()
-        again = client.post(address, asked, follow=True).content.decode()
+        assert "in the background" in client.post(address, asked, follow=True).text
+        again = client.post(address, asked, follow=True).text
     assert "self-check running" in again
     assert sent == [("annotation.self_check", [])], "once, for the judges that the job names"
     run_self_check()
@@ -335,7 +335,7 @@ def test_an_unknown_judge_or_panel_asks_nobody(books, client):
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     Panel.objects.create(name="films:chosen", ensemble=[])
     for query in ("judge=nobody", "panel=nobody", "panel=films:chosen", ""):
-        text = client.get(f"/c/books/panel/self-check/?{query}", follow=True).content.decode()
+        text = client.get(f"/c/books/panel/self-check/?{query}", follow=True).text
         assert "Not started" in text, query
-    offline = client.get("/c/books/panel/self-check/?panel=offline").content.decode()
+    offline = client.get("/c/books/panel/self-check/?panel=offline").text
     assert "offline-bm25" in offline and "free" in offline and "at this cost" not in offline
