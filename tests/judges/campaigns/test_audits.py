@@ -34,7 +34,7 @@ from judges.engine.route_breakers import AnsweredAudits
 from judges.models import Audit, Campaign, Work
 from tests.engine_parts import collection_of, judge, make_panel, scene, sums_up
 from tests.evidence import make_campaign, make_judge
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.factories import client_of, make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.modelserver.fixtures import LocalModels
 from tests.reading import flat
 
@@ -163,9 +163,7 @@ def audited(collection: Collection, campaign: Campaign, route: Route, size: int,
 
 def charlie(books: Collection) -> Client:
     """The admin's browser."""
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    return client
+    return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
 def draw(campaign: Campaign, work: Work, probability: float) -> None:

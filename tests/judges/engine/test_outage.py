@@ -56,20 +56,6 @@ def test_an_outage_in_the_middle_fails_no_pair(models: LocalModels, fault: str) 
     ends_whole(campaign, models)
 
 
-@pytest.mark.weekly
-def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(models: LocalModels) -> None:
-    models.script(YES)
-    make_panel(models)
-    campaign = begin(collection_of(PAIRS))
-    until(lambda: answered(models) > PAIRS)
-    down_for(30, models, "503")
-    models.script({"*": {"fault": "503"}})
-    time.sleep(1)
-    assert campaign_status(campaign.collection, campaign)["paused_because"]
-    down_for(30, models, "503")
-    ends_whole(campaign, models)
-
-
 @pytest.mark.slow
 def test_a_slow_account_with_few_places_fails_no_pair_either(models: LocalModels) -> None:
     """Two calls at a time: a call's four tries are over before twenty errors have opened the circuit."""

@@ -18,7 +18,6 @@ from judges.presets.record import Context
 from judges.probes.catalogues import context_length
 from judges.probes.checks import run_checks
 from judges.prompts.render import VOTE_SCHEMA
-from judges.records import Judge
 from tests.engine_parts import collection_of, judge, sums_up
 from tests.judges.presets.asked import ask, judge_of, vote_of
 from tests.modelserver.fixtures import KEY, LocalModels
@@ -108,28 +107,6 @@ def test_openai_compatible_sends_and_parses_what_it_always_did(model_server: Loc
     assert (body["response_format"], body["temperature"], body["max_tokens"]) == (OPENAI_FORM, 0, 512)
 
 
-@pytest.mark.parametrize(
-    ("alike", "parameters", "words"),
-    [
-        ("lm-studio", {"schema_mode": "json_object"}, "'response_format.type' must be 'json_schema' or 'text'"),
-        ("lm-studio", {"schema_mode": "tool"}, "none, auto, required"),
-        ("llama-cpp", {"schema_mode": "tool"}, "schema_mode"),
-        ("ollama", {"schema_mode": "tool"}, "schema_mode"),
-        ("tgi", {}, "response_format"),
-        ("tgi", {"schema_mode": "json_object"}, "response_format"),
-        ("vllm+key", {}, "401"),
-        ("vllm+inline", {"max_output_tokens": 4096}, 'unwrap = "think"'),
-    ],
-)
-def test_what_a_server_does_not_do_is_found_by_check_judges(model_server, alike, parameters, words):
-    """A judge of openai-compatible at such a server: nothing of the preset stands in its way."""
-    model_server.script(m={"verdict": "yes", "reasoning": 200})
-    base_url = f"{model_server.google}/{alike}/v1"
-    one = Judge("j", "openai-compatible", "m", base_url, id=1, parameters=parameters)
-    (found,) = asyncio.run(run_checks([(one, "vote")]))
-    assert words in found.problem
-
-
 LENGTHS = {"litellm": CONTEXT, "vllm": CONTEXT, "sglang": CONTEXT, "ollama": OLLAMA_CONTEXT}
 
 
@@ -149,7 +126,6 @@ MEMBERS = ["a", "b", "v1", "v2", "v3", "v4", "v5"]
 FREE = "input_price = 0\noutput_price = 0"
 # The first two have thoughts in the text.
 ALIKES = ["vllm+inline", "tgi", "litellm", "vllm", "sglang", "llama-cpp", "ollama", "lm-studio", "lm-studio+separate"]
-QUICK = ALIKES[:2]
 
 
 def configure(models: LocalModels, path: Path, alike: str, lines: str) -> None:
@@ -167,11 +143,10 @@ def test_a_thinking_model_judges_a_campaign_without_a_key_and_for_nothing(worker
     configure(model_server, tmp_path, alike, FREE)
     thought = 'Somebody would say {"response": "no"} here. '
     model_server.script({"*": {"verdict": "yes", "reasoning": 1800, "thought": thought}})
-    pairs = 2 if alike in QUICK else 20
-    collection_of(pairs)
+    collection_of(2)
     status = judge(check=True).json
-    assert (status["labelled"], status["failed"], status["escalated"]) == (pairs, 0, 0) and sums_up(status)
-    assert status["calls"] == len(MEMBERS) * pairs, "no answer needed a repair or another try"
+    assert (status["labelled"], status["failed"], status["escalated"]) == (2, 0, 0) and sums_up(status)
+    assert status["calls"] == len(MEMBERS) * 2, "no answer needed a repair or another try"
     assert status["cost"] == 0 and status["calls_without_price"] == 0
     attempts = Attempt.objects.all()
     assert {(one.outcome, one.verdict, one.reasoning.strip()) for one in attempts} == {("labelled", 1, thought.strip())}

@@ -28,7 +28,6 @@ from tests.factories import client_of, make_member
 from tests.judges.presets.asked import ask, judge_of, vote_of
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
-from tests.stages import first_slow
 
 ASKED = [one.name for one in PRESETS.values() if one.asks]
 ALIKE = [name for name in ASKED if name in LOOK_ALIKES]
@@ -339,7 +338,8 @@ def test_usage_is_read_where_the_preset_says() -> None:
 def test_what_a_model_thought_is_kept_with_its_answer_and_shown(worker: object, model_server: LocalModels) -> None:
     thought = "It names <b>all</b>."
     model_server.script({"*": {"verdict": "yes", "reasoning": 900, "thought": thought}})
-    take_over(model_server, PRESETS["deepseek"], "deepseek-reasoner")
+    blocks = [block(model_server, PRESETS["deepseek"], f"j{n}", "deepseek-reasoner") for n in range(1, 6)]
+    configuration.store_judges_file(judges_file.parse("\n".join([*blocks, FIVE])))
     collection = collection_of(2)
     status = json.loads(judge("--policy", "debate", check=True).out)
     assert (status["labelled"], status["failed"]) == (2, 0)
@@ -348,22 +348,3 @@ def test_what_a_model_thought_is_kept_with_its_answer_and_shown(worker: object, 
     client = client_of(make_member(collection, "charlie", Role.ADMIN))
     page = client.get(f"/c/books/pairs/{pairs_of(collection)[0].pk}/").text
     assert html.escape(thought) in page
-
-
-def take_over(models: LocalModels, preset: Preset, model: str = "yes", panel: str = FIVE) -> None:
-    """Five judges of the look-alike and a panel."""
-    blocks = [block(models, preset, f"j{n}", model) for n in range(1, 6)]
-    configuration.store_judges_file(judges_file.parse("\n".join([*blocks, panel])))
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("name", first_slow(ALIKE, 3))
-def test_twenty_pairs_by_debate_and_by_panels_of_one_and_of_five(worker, model_server, name):
-    collection_of(20)
-    one = FIVE.replace('["j1", "j2", "j3", "j4", "j5"]', '["j1"]')
-    for panel, policy in ((FIVE, "debate"), (FIVE, "ensemble"), (one, "ensemble"), (one, "single")):
-        model_server.reset()
-        take_over(model_server, PRESETS[name], panel=panel)
-        status = json.loads(judge("--policy", policy, check=True).out)
-        assert (status["labelled"], status["failed"], status["escalated"]) == (20, 0, 0), (policy, panel)
-    assert set(Attempt.objects.values_list("outcome", flat=True)) == {"labelled"}

@@ -1,4 +1,5 @@
-"""Prompts: the protocol of the debate, the same inputs for debate and vote, and text that stays data."""
+"""Prompts: the debate's protocol, the same inputs for debate and vote, the papers' ways to ask (DREAM table 17, ERank
+figure 5), and text that stays data."""
 
 import json
 import re
@@ -12,13 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.evidence.measures import EvidenceTarget
-from corpus.rubric import HELPFULNESS, SUFFICIENCY, Rubric
+from corpus.models import Label
+from corpus.rubric import HELPFULNESS, RUBRICS, SUFFICIENCY, Rubric
 from judges.domain.debate import AGAINST, FOR, PAIR
 from judges.models import Attempt, PromptVersion
+from judges.panels.judges_file import parse
 from judges.prompts import templates
 from judges.prompts.render import (
     CONVERSATIONS,
     DOCUMENT_LIMIT,
+    GRADED_SCHEMAS,
     NOT_FOUND,
     TEXT_LIMIT,
     TURN_SCHEMA,
@@ -27,15 +31,19 @@ from judges.prompts.render import (
     inputs_block,
     prefer_prompt,
     prompt_versions,
+    relevant_grade,
+    render_ballot,
     repair_prompt,
     turn_prompt,
     vote_prompt,
 )
 from judges.prompts.searching import METHODS, plain_prompt, rewrite_prompt
 from judges.prompts.writing import entity_prompt, measure_prompt, write_prompt
-from judges.records import Inputs, Prompt, Quote, Turn
-from tests.engine_parts import judge, make_panel
+from judges.records import Inputs, Judge, Prompt, Quote, Turn
+from tests.engine_parts import collection_of, judge, make_panel
 from tests.factories import make_collection, make_document, make_pair, make_query
+from tests.judges.panels.test_judges_file import text
+from tests.modelserver.fixtures import LocalModels
 
 ASKED = Inputs("What does a mapping map?", ("Hashable values to objects.", "Keys to values."), "Mappings", "A mapping.")
 PLAIN = Inputs("What does a mapping map?", (), "", "A mapping object maps hashable values to arbitrary objects.")
@@ -300,3 +308,68 @@ def test_round_one_carries_the_stances_and_each_later_round_the_two_turns_before
     assert names == {"debate-answers", "vote-answers"}
     for stored in PromptVersion.objects.all():
         assert prompt_versions(collection.relevance)[stored.name] == (stored.sha256, stored.text)
+
+
+def asked_by(rubric: str, **parameters: object):
+    inputs = Inputs("What does a mapping map?", ("Keys to values.",), "Mappings", "A mapping.", RUBRICS[rubric])
+    return render_ballot(inputs, Judge("one", "openai", "m", id=1, parameters=parameters))
+
+
+@pytest.mark.parametrize("rubric", RUBRICS)
+def test_the_verdict_only_prompt_has_the_definition_without_rules_and_asks_for_no_reason(rubric: str) -> None:
+    prompt, schema = asked_by(rubric, prompt="verdict-only")
+    definition = RUBRICS[rubric]
+    assert prompt.system.count(definition.statement) == 1
+    assert not [rule for rule in definition.rules if rule in prompt.system]
+    assert list(schema["properties"]) == ["response"]
+    assert prompt.name == "vote-verdict-only-answers"
+    assert prompt.sha256 == prompt_versions(Rubric(rubric))[prompt.name][0]
+
+
+@pytest.mark.parametrize("rubric", RUBRICS)
+def test_the_chain_prompt_has_the_definition_two_anchors_and_no_limit_of_words(rubric: str) -> None:
+    prompt, schema = asked_by(rubric, prompt="score-chain", scale="0-10", relevant_from=6)
+    definition = RUBRICS[rubric]
+    assert prompt.system.count(definition.statement) == 1
+    assert not [rule for rule in definition.rules if rule in prompt.system]
+    anchors = [line for line in prompt.system.splitlines() if line[:2] == "- " and line[2].isdigit()]
+    assert [line.partition(":")[0] for line in anchors] == ["- 0", "- 10"]
+    assert " words" not in prompt.system
+    assert schema == GRADED_SCHEMAS[10]
+
+
+def test_three_ways_to_ask_are_three_prompt_versions() -> None:
+    ways = [{}, {"prompt": "verdict-only"}, {"prompt": "score-chain", "scale": "0-10"}, {"scale": "0-10"}]
+    assert len({asked_by("sufficiency", **way)[0].sha256 for way in ways}) == len(ways)
+
+
+def test_a_chain_has_room_for_as_many_tokens_as_erank_keeps() -> None:
+    judges = [Judge("one", "openai", "m", id=1, parameters=way) for way in ({}, {"prompt": "score-chain"})]
+    assert [one.max_output_tokens for one in judges] == [512, 2048]
+
+
+def test_a_single_judge_is_asked_for_its_verdict_alone(worker: object, model_server: LocalModels) -> None:
+    collection_of(2)
+    make_panel(model_server, votes=("yes", "no", "no", "no", "no"), parameters={"prompt": "verdict-only"})
+    assert judge("--policy", "single", check=True).json["labels"] == {"1": 2}
+    said = [request for request in model_server.requests() if request["side"] == "vote"]
+    assert len(said) == 2
+    assert set(Attempt.objects.values_list("prompt__name", flat=True)) == {"vote-verdict-only-answers"}
+    assert set(Attempt.objects.values_list("reason", flat=True)) == {""}
+    assert Label.objects.filter(grade=1).count() == 2
+
+
+SCALED = [('scale = "0-3"', 3), ('scale = "0-10"', 7), ('scale = "0-3"\nrelevant_from = 1', 1)]
+
+
+@pytest.mark.parametrize(("lines", "grade"), SCALED)
+def test_a_graded_vote_is_yes_from_the_grade_whose_text_says_relevant(lines: str, grade: int) -> None:
+    entry = parse(text(judge=lines)).judges[0]
+    assert entry.parameters["relevant_from"] == grade
+    assert "relevant_from" not in parse(text()).judges[0].parameters
+    assert json.dumps([relevant_grade(highest) for highest in (1, 3, 10)]) == "[1, 3, 7]"
+
+
+def test_versions_that_were_stored_without_the_grade_keep_their_meaning() -> None:
+    old = [Judge("one", "openai", "m", id=1, parameters={"scale": scale}).relevant_from for scale in ("0-3", "0-10")]
+    assert old == [2, 5]

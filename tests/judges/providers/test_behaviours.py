@@ -354,6 +354,10 @@ OF_MOMENT = [
     for_good("an error under 200 for one document", sent(200, said("no")), None, every="none usable"),
     for_good("an error with what was used", sent(500, {**said("crash"), "usage": CHAT}), 4 * USD),
 ]
+GOOGLE = {"STOP": "labelled", "MAX_TOKENS": "truncated"}
+GOOGLE |= dict.fromkeys(["SAFETY", "RECITATION", "ESCALATION", "MODEL_ARMOR", "PROHIBITED_CONTENT", "SPII"], "refused")
+GOOGLE |= dict.fromkeys(["BLOCKLIST", "LANGUAGE", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT"], "refused")
+GOOGLE |= dict.fromkeys(["IMAGE_RECITATION", "IMAGE_OTHER"], "refused")
 CHOICE_ERROR = {"error": {"code": 502, "message": "the model crashed"}, "message": {"content": "{"}}
 ANSWERS = [
     ends("a good answer", chat()),
@@ -411,23 +415,9 @@ ANSWERS = [
         preset="google",
     ),
     *(
-        ends(
-            f"google: {finish}",
-            generate(finish=finish),
-            "labelled"
-            if finish == "STOP"
-            else "truncated"
-            if finish == "MAX_TOKENS"
-            else "refused"
-            if finish
-            in ("SAFETY", "RECITATION", "ESCALATION", "MODEL_ARMOR", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST")
-            or finish in ("LANGUAGE", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER")
-            else "unparsed",
-            preset="google",
-        )
+        ends(f"google: {finish}", generate(finish=finish), GOOGLE.get(finish, "unparsed"), preset="google")
         for finish in sorted(
-            {*types.FinishReason.__members__, "ESCALATION", "MODEL_ARMOR", "CONTINUATION", "NEW"}
-            - {"PUP_LIMITED_DISABLED"}
+            {*types.FinishReason.__members__, *GOOGLE, "CONTINUATION", "NEW"} - {"PUP_LIMITED_DISABLED"}
         )
     ),
     # What is no verdict is asked for once more, and paid twice.
