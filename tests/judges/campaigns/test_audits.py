@@ -45,15 +45,12 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 # Drawing
 
 
-def test_a_sample_is_two_percent_of_the_labels_and_at_least_thirty_in_all():
+def test_a_sample_has_its_size_in_all_and_is_spread_over_routes_by_size_and_risk():
     assert audit_sample_size(0.02, 342) == 30 and audit_sample_size(0.02, 260) == 30
     assert audit_sample_size(0.02, 12) == 12 and audit_sample_size(0.02, 0) == 0
     assert audit_sample_size(0.02, 10_000) == 200
     assert audit_sample_size(0.0, 10_000) == 0
     assert audit_sample_size(0.02, 900, others=100) == 27, "another campaign's labels take their part"
-
-
-def test_a_sample_is_spread_over_routes_by_size_and_risk():
     sure, late, split = Route(1, 5, 1), Route(2, 5, 1), Route(0, 1, 0)
     sizes = {sure.key: 300, late.key: 300, split.key: 300}
     found = allocate_sample(sizes, 60)
@@ -67,14 +64,11 @@ def test_a_sample_is_spread_over_routes_by_size_and_risk():
     assert rare["r3.m1.n"] == 1, "each route has one, where there are enough"
 
 
-def test_the_draw_is_a_fair_coin_of_seed_and_pair():
+def test_the_draw_is_a_fair_coin_of_seed_and_pair_and_a_route_reads_back_from_its_key():
     drawn = [uniform_draw(7, pair) < 0.1 for pair in range(20_000)]
     assert sum(drawn) == pytest.approx(2_000, abs=3 * (20_000 * 0.09) ** 0.5)
     assert drawn == [uniform_draw(7, pair) < 0.1 for pair in range(20_000)]
     assert drawn != [uniform_draw(8, pair) < 0.1 for pair in range(20_000)]
-
-
-def test_a_route_reads_back_from_its_key():
     assert route_of(SURE.key) == SURE
     assert route_of(Route(0, -1, 0).key) == Route(0, -1, 0)
     assert SURE.describe() == "Round 1 · votes 5 apart · relevant", "the size of the panel is not known"
@@ -85,11 +79,16 @@ def test_a_route_reads_back_from_its_key():
 # Intervals
 
 
-def test_clopper_and_pearson_as_published():
+def test_clopper_and_pearson_as_published_and_a_route_over_the_limit_only_where_the_bound_is_sure():
     low, high = clopper_pearson(8, 10)
     assert (round(low, 4), round(high, 4)) == (0.4439, 0.9748)
     assert clopper_pearson(0, 10).low == 0 and round(clopper_pearson(0, 10).high, 4) == 0.3085
     assert clopper_pearson(0, 0) == (0, 1)
+
+    def said(right: int, n: int) -> str:
+        return route_verdict(over=AnsweredAudits(n, n, right).over, low=confidence_sequence(right, n).low)
+
+    assert [said(2, 10), said(9, 10), said(100, 100), said(0, 0)] == ["over", "open", "enough", "open"]
 
 
 def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_does_not():
@@ -108,13 +107,6 @@ def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_do
     assert missed(confidence_sequence) <= most < missed(clopper_pearson)
 
 
-def test_a_route_is_over_or_under_the_limit_only_where_the_bound_is_sure():
-    def said(right: int, n: int) -> str:
-        return route_verdict(over=AnsweredAudits(n, n, right).over, low=confidence_sequence(right, n).low)
-
-    assert [said(2, 10), said(9, 10), said(100, 100), said(0, 0)] == ["over", "open", "enough", "open"]
-
-
 def test_a_route_is_over_the_limit_by_all_its_parts_weighted_by_size():
     """A part of 100 pairs with 30 audits must not speak for one of 10,000 with 30."""
     bad, good = AnsweredAudits(30, 30, 15, size=100), AnsweredAudits(30, 30, 30, size=10_000)
@@ -126,7 +118,7 @@ def test_a_route_is_over_the_limit_by_all_its_parts_weighted_by_size():
     assert weighted_sequence([Stratum(50, 30, 15)]) == confidence_sequence(15, 30) and weighted_sequence([]) == (0, 1)
 
 
-def test_the_estimate_over_strata_covers_the_truth():
+def test_the_estimate_over_strata_covers_the_truth_and_a_perfect_sample_is_not_certainty():
     """Routes of unlike size and accuracy, sampled at unlike shares: 400 seeded audits."""
     truth = [(8_000, 0.98), (1_500, 0.9), (500, 0.6)]
     accuracy = sum(size * right for size, right in truth) / 10_000
@@ -139,9 +131,6 @@ def test_the_estimate_over_strata_covers_the_truth():
         inside += low <= accuracy <= high
     assert sum(values) / 400 == pytest.approx(accuracy, abs=0.004), "weighted by size: a plain mean gives 0.83"
     assert inside / 400 >= 0.95 - NormalDist().inv_cdf(0.99) * (0.05 * 0.95 / 400) ** 0.5
-
-
-def test_without_a_sample_there_is_no_estimate_and_a_perfect_sample_is_not_certainty():
     assert stratified_share([Stratum(100, 0, 0)]) is None
     value, (low, high) = stratified_share([Stratum(1_000, 60, 60), Stratum(50, 0, 0)])
     assert value == high == 1 and 0.9 < low < 0.95
@@ -244,9 +233,6 @@ def test_two_who_differ_on_an_audit_leave_it_to_an_adjudicator(books, campaign):
     assert found.overall.value is None and "not measured" in found.overall.reason
     item.refresh_from_db()
     assert item.state == "conflict"
-
-
-def test_nothing_labelled_is_nothing_measured(books, campaign):
     assert measure_audits(books, campaign, {}) is None
 
 

@@ -78,18 +78,15 @@ def sent(campaign: Campaign, pair: Pair, after: float, milliseconds: int, **valu
     make_attempt(campaign, pair, judge, None, started_at=NOON + timedelta(seconds=after), **about, **values)
 
 
-def test_calls_side_by_side_take_their_sum_and_less_by_the_clock(campaign: Campaign) -> None:
+def test_the_time_of_a_pair_is_summed_and_by_the_clock_and_medians_are_over_pairs(campaign: Campaign) -> None:
+    assert latency_medians(campaign) is None
+    for place, pair in enumerate(campaign.collection.pair_set.order_by("pk")[:3]):
+        sent(campaign, pair, 0, 100 * (place + 1))
+        sent(campaign, pair, 1, 0)
+    assert latency_medians(campaign) == {"summed": 200, "wall": 1000}
     pair = campaign.collection.pair_set.first()
     assert pair is not None and latency_of(pair, campaign) is None
     sent(campaign, pair, 0.0, 1000)
     sent(campaign, pair, 0.5, 1000)
     sent(campaign, pair, 9.0, 5, cached=True)
     assert latency_of(pair, campaign) == {"summed": 2000, "wall": 1500}
-
-
-def test_medians_are_over_pairs(campaign: Campaign) -> None:
-    assert latency_medians(campaign) is None
-    for place, pair in enumerate(campaign.collection.pair_set.order_by("pk")[:3]):
-        sent(campaign, pair, 0, 100 * (place + 1))
-        sent(campaign, pair, 1, 0)
-    assert latency_medians(campaign) == {"summed": 200, "wall": 1000}

@@ -39,12 +39,20 @@ DECIDED = {
 }
 
 
-def test_a_blocked_prompt_of_google_has_no_answer_to_count() -> None:
+def test_what_is_not_counted_has_no_known_cost_and_is_said_in_words() -> None:
     judge, used = Judge("j", "google", "m", id=1), {"usageMetadata": {"promptTokenCount": 10}}
     read: Any = google.GoogleProvider.read
     assert read(None, {"promptFeedback": {"blockReason": "SAFETY"}, **used}, judge).usage.is_known
     text = {"candidates": [{"content": {"parts": [{"text": "yes"}]}, "finishReason": "STOP"}]}
     assert not read(None, {**text, **used}, judge).usage.is_known
+    checked = checks.CheckedJudge(
+        Judge("j", "openai", "m", id=1), "vote", "", prices.Price(1.0, 1.0, 2.0), usage=Usage()
+    )
+    assert checked.cost is None
+    assert of_calls(1.5, 10, 3, 2, 0.25).text == (
+        "at least $1.50 (1 call without a price, 2 calls of unknown cost, counted as $0.25)"
+    )
+    assert of_calls(0.0, 1, 1, 1, 0.25).text == "unknown (1 call of unknown cost, counted as $0.25)"
 
 
 @pytest.mark.parametrize(
@@ -84,13 +92,6 @@ def test_tokens_that_openai_wrote_to_its_cache_are_read_and_cost_their_price() -
     assert price.cost(found) == pytest.approx((600 * 1.0 + 100 * 0.1 + 300 * 1.25 + 10 * 2.0) / 1e6)
 
 
-def test_a_check_of_a_judge_does_not_say_that_such_a_call_cost_nothing() -> None:
-    checked = checks.CheckedJudge(
-        Judge("j", "openai", "m", id=1), "vote", "", prices.Price(1.0, 1.0, 2.0), usage=Usage()
-    )
-    assert checked.cost is None
-
-
 def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(models: LocalModels) -> None:
     books = scene(models, 12)
     models.script(SILENT)
@@ -127,10 +128,3 @@ def test_the_upper_bound_covers_what_the_call_can_cost(models: LocalModels) -> N
     assert (silent["cost"], silent["calls_assumed"]) == (None, 2)
     assert known["cost_assumed"] == 0 < known["cost"] < silent["cost_assumed"]
     assert collection_budget(books).spent == pytest.approx(known["cost"] + silent["cost_assumed"])
-
-
-def test_words_of_what_is_assumed() -> None:
-    assert of_calls(1.5, 10, 3, 2, 0.25).text == (
-        "at least $1.50 (1 call without a price, 2 calls of unknown cost, counted as $0.25)"
-    )
-    assert of_calls(0.0, 1, 1, 1, 0.25).text == "unknown (1 call of unknown cost, counted as $0.25)"

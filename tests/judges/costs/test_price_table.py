@@ -144,7 +144,7 @@ def test_a_wrong_table_is_one_line(table: str, told: str) -> None:
     assert told in str(error.value), str(error.value)
 
 
-def test_a_judge_may_say_written_reasoning_and_batch_prices_itself() -> None:
+def test_batch_written_and_reasoning_prices_are_taken_and_what_a_batch_costs() -> None:
     keys = "input_price = 2\noutput_price = 8\nwritten_input_price = 2.5\nreasoning_price = 9\n"
     keys += "batch_input_price = 1\nbatch_output_price = 4\nbatch_cached_input_price = 0.2"
     (entry, *_) = parse(FILE.replace('model = "m-a"', f'model = "m-a"\n{keys}')).judges
@@ -152,10 +152,7 @@ def test_a_judge_may_say_written_reasoning_and_batch_prices_itself() -> None:
     assert known == (2.5, 9.0, 1.0, 0.2)
     with pytest.raises(BadInput, match="reasoning_price needs input_price"):
         parse(FILE.replace('model = "m-a"', 'model = "m-a"\nreasoning_price = 9'))
-
-
-def test_what_a_batch_costs() -> None:
-    """Where nothing is said: half. Said: as said, and what is left out has the share of other input or output."""
+    # Where nothing is said: half. Said: as said, and what is left out has the share of other input or output.
     one = Judge(
         "j", "openai", "m", id=1, input_price=2.0, output_price=8.0, cached_input_price=0.4, reasoning_price=6.0
     )

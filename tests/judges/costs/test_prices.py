@@ -26,8 +26,11 @@ UNKNOWN = Judge("new", "openai", "a-model-of-tomorrow", id=3)
 OFFLINE = Judge("offline-bm25", "offline", "bm25", id=4)
 
 
-def test_a_listed_model_has_the_price_of_the_table() -> None:
+def test_listed_models_and_addresses_have_the_price_of_the_table() -> None:
     assert price_for_judge(LISTED) == Price(0.15, 0.075, 0.6)
+    known = price_for_judge(Judge("d", "openai-compatible", "deepseek-chat", "https://api.deepseek.com/v1", id=7))
+    assert known is not None
+    assert known.input > known.cached > 0 and known.output > 0
 
 
 @pytest.mark.parametrize(
@@ -45,12 +48,6 @@ def test_a_listed_model_has_the_price_of_the_table() -> None:
 )
 def test_an_unknown_price_stays_unknown(judge: Judge) -> None:
     assert price_for_judge(judge) is None
-
-
-def test_an_address_in_the_table_has_its_own_prices_and_the_dearest_hour_counts() -> None:
-    known = price_for_judge(Judge("d", "openai-compatible", "deepseek-chat", "https://api.deepseek.com/v1", id=7))
-    assert known is not None
-    assert known.input > known.cached > 0 and known.output > 0
 
 
 def test_the_cost_counts_cached_input_once_at_its_own_price() -> None:
@@ -98,12 +95,16 @@ def test_one_round_and_an_early_stop_need_fewer_calls() -> None:
     assert early.expected < estimate_campaign(options("ensemble"), PROMPTS).calls.expected
 
 
-def test_the_cost_lies_between_its_bounds_and_grows_with_the_pairs() -> None:
+def test_the_cost_lies_between_its_bounds_grows_with_the_pairs_and_is_free_offline_and_for_nothing() -> None:
     once = estimate_campaign(options("debate+ensemble"), PROMPTS)
     assert once.cost is not None and 0 < once.cost.low < once.cost.expected < once.cost.upper
     twice = estimate_campaign(replace(options("debate+ensemble"), pairs=200), PROMPTS)
     assert twice.cost is not None and twice.cost.expected == pytest.approx(2 * once.cost.expected, rel=1e-5)
     assert "about $" in once.line() and not once.free
+    whole = estimate_campaign(options("debate+ensemble", judge=OFFLINE), PROMPTS)
+    assert whole.free and whole.line().endswith("free")
+    whole = estimate_campaign(replace(options("debate"), pairs=0), [])
+    assert whole.cost is not None and (whole.calls.upper, whole.cost.upper) == (0, 0)
 
 
 def test_the_upper_cost_holds_every_bound_of_the_calls() -> None:
@@ -135,16 +136,6 @@ def test_writing_takes_one_call_or_two_and_measuring_twice_as_many() -> None:
     assert both.calls == Range(30, 39, 60)
     low_tokens = 10 * (100 + 100 + 200) / 5
     assert both.tokens_in.low == low_tokens and both.tokens_out.expected == 13 * (250 + 40 + 120)
-
-
-def test_offline_campaigns_are_free() -> None:
-    whole = estimate_campaign(options("debate+ensemble", judge=OFFLINE), PROMPTS)
-    assert whole.free and whole.line().endswith("free")
-
-
-def test_nothing_to_judge_costs_nothing() -> None:
-    whole = estimate_campaign(replace(options("debate"), pairs=0), [])
-    assert whole.cost is not None and (whole.calls.upper, whole.cost.upper) == (0, 0)
 
 
 def test_the_tier_that_served_the_call_is_the_tier_that_is_paid() -> None:

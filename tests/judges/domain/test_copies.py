@@ -64,14 +64,11 @@ def grades_of(books: Collection, *names: str) -> dict[str, list[int]]:
     return {one.name: row.tolist() for one, row in zip(found.assessors, found.grades, strict=True)}
 
 
-def test_each_sample_is_an_assessor_of_its_own_and_the_name_alone_means_all(sampled: Campaign) -> None:
+def test_each_sample_is_an_assessor_of_its_own_and_one_ask_counts_for_the_first(sampled: Campaign) -> None:
     books = sampled.collection
     expected = {f"judge #{n + 1}": [2 * verdicts[n] for verdicts in SAID] for n in range(3)}
     assert grades_of(books) == grades_of(books, "judge") == expected
     assert grades_of(books, "judge #2") == {"judge #2": expected["judge #2"]}
-
-
-def test_a_campaign_that_asks_the_judge_once_counts_for_its_first_sample(sampled: Campaign) -> None:
     books, judge = sampled.collection, sampled.voters[0]
     (pair, *_rest) = books.pair_set.order_by("pk")
     later = Campaign.objects.create(collection=books, voters=[judge], policy="single", panel="main", state="finished")

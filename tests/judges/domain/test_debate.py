@@ -25,26 +25,17 @@ def _turns(*rounds):
     return {key: turn for key, turn in both.items() if turn is not None}
 
 
-def test_equal_responses_end_it_in_any_round():
+def test_a_debate_goes_on_where_it_stopped_and_ends_with_agreement_or_a_lost_turn():
     assert next_move(_turns((YES, YES)), 2) == Agreed(1, 1)
     assert next_move(_turns((NO, NO)), 1) == Agreed(1, 0)
     assert next_move(_turns((YES, NO), (NO, NO)), 2) == Agreed(2, 0)
     assert next_move(_turns((YES, NO), (YES, NO), (YES, YES)), 5) == Agreed(3, 1)
-
-
-def test_after_a_stop_between_two_turns_only_the_missing_side_is_asked():
     assert next_move(_turns((YES, None)), 2) == TurnRequest(1, None, (AGAINST,))
     assert next_move(_turns((YES, NO), (None, NO)), 2) == TurnRequest(2, _said((YES, NO)), (FOR,))
-
-
-def test_a_lost_turn_ends_it_once_the_other_side_is_in():
     gone = NoVerdict("refused")
     assert next_move(_turns((gone, None)), 2) == TurnRequest(1, None, (AGAINST,))
     assert next_move(_turns((gone, NO)), 2) == Broken(1)
     assert next_move(_turns((YES, NO), (YES, gone)), 2) == Broken(2)
-
-
-def test_a_debate_has_at_least_one_round():
     with pytest.raises(ValueError, match="at least one"):
         next_move({}, 0)
 
@@ -101,7 +92,7 @@ def test_in_later_rounds_only_what_the_agent_has_not_quoted_before_is_new() -> N
     assert without_evidence(longer) == set()
 
 
-def test_an_agreement_rests_on_the_last_change_of_sides() -> None:
+def test_an_agreement_rests_on_the_last_change_of_sides_and_a_lost_turn_changes_none() -> None:
     turns = {
         (1, FOR): turn(0), (1, AGAINST): turn(1, (0, 9)),  # for collapses; against comes over with evidence
         (2, FOR): turn(1, (10, 30)), (2, AGAINST): turn(1, (0, 9)),  # for comes back, with evidence
@@ -111,9 +102,6 @@ def test_an_agreement_rests_on_the_last_change_of_sides() -> None:
     again = {**turns, (2, FOR): turn(1)}
     assert without_evidence(again) == {(1, FOR), (2, FOR)}
     assert relies_on_stance_flip(again, 2), "the way back is a change of sides, too"
-
-
-def test_a_lost_turn_neither_changes_sides_nor_hides_a_change() -> None:
     turns = {(1, FOR): NoVerdict("refused"), (1, AGAINST): turn(0), (2, FOR): turn(0), (2, AGAINST): turn(0)}
     assert without_evidence(turns) == {(2, FOR)}
 

@@ -12,14 +12,11 @@ from sklearn.metrics import cohen_kappa_score
 from judges.domain.ensemble import Count, count_votes, drawn_first, drawn_order, next_votes, pair_seed
 
 
-def test_without_early_stop_all_missing_votes_are_asked_at_once():
+def test_without_early_stop_all_are_asked_and_with_it_three_together_and_the_rest_one_by_one():
     assert next_votes({}, 5, 3, False, 7) == [0, 1, 2, 3, 4]
     assert next_votes({0: 1, 3: None}, 5, 3, False, 7) == [1, 2, 4]
     assert next_votes({0: 1, 1: 1, 2: 1}, 5, 3, False, 7) == [3, 4]
     assert next_votes(dict.fromkeys(range(5), 1), 5, 3, False, 7) == []
-
-
-def test_early_stop_asks_three_together_and_the_rest_one_by_one():
     order = drawn_order(5, 7)
     assert next_votes({}, 5, 3, True, 7) == list(order[:3])
     agreed = dict.fromkeys(order[:3], 1)
@@ -29,18 +26,12 @@ def test_early_stop_asks_three_together_and_the_rest_one_by_one():
     assert next_votes(split | {order[3]: 1}, 5, 3, True, 7) == []
     assert next_votes(split | {order[3]: 0}, 5, 3, True, 7) == [order[4]]
     assert next_votes(split | {order[3]: 0, order[4]: 0}, 5, 3, True, 7) == []
-
-
-def test_early_stop_goes_on_for_a_wider_margin_and_stops_when_none_can_come():
+    order = drawn_order(5, 3)
+    assert next_votes({order[1]: 1}, 5, 3, True, 3) == [order[0], order[2]]
     order = drawn_order(5, 1)
     assert next_votes(dict.fromkeys(order[:3], 1), 5, 4, True, 1) == [order[3]]
     assert next_votes({order[0]: 1, order[1]: 0, order[2]: None}, 5, 4, True, 1) == []
     assert next_votes({order[0]: 1, order[1]: 0, order[2]: 1}, 5, 5, True, 1) == []
-
-
-def test_a_stop_in_the_middle_of_the_first_three_asks_only_the_missing():
-    order = drawn_order(5, 3)
-    assert next_votes({order[1]: 1}, 5, 3, True, 3) == [order[0], order[2]]
 
 
 @pytest.mark.parametrize(
@@ -69,16 +60,13 @@ def test_settled_means_that_no_further_vote_matters(yes, no, left, majority):
         assert later == {now.label(majority)}
 
 
-def test_every_judge_is_drawn_first_equally_often_and_always_alike():
+def test_judges_and_couples_are_drawn_equally_often_and_always_alike():
     firsts = Counter(place for pair in range(3000) for place in drawn_first(5, True, pair_seed(0, pair)))
     assert all(abs(seen / 3000 - 0.6) < 0.04 for seen in firsts.values())
     assert len(firsts) == 5
     assert drawn_first(5, False, 9) == (0, 1, 2, 3, 4)
     assert drawn_first(2, True, 9) in ((0, 1), (1, 0))
     assert drawn_order(5, pair_seed(0, 1)) == (2, 3, 0, 4, 1)
-
-
-def test_couples_are_drawn_equally_often():
     couples = Counter(
         couple for pair in range(4000) for couple in combinations(sorted(drawn_first(5, True, pair_seed(1, pair))), 2)
     )

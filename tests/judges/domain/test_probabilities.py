@@ -16,23 +16,21 @@ def tokens(*words: tuple[str, float]) -> tuple[Token, ...]:
     return tuple(Token(word, math.log(p)) for word, p in words)
 
 
-def test_ten_as_two_tokens_is_the_product_of_both():
+def test_the_share_of_a_score_is_that_of_its_own_tokens():
     text = '{"reason": "All of it.", "score": 10}'
     found = tokens(('{"reason": "All of it.", "score": ', 0.5), ("1", 0.8), ("0", 0.6), ("}", 0.9))
     shares = answer_probabilities(text, found, 1, 10)
     assert shares == {"10": pytest.approx(0.8 * 0.6)}
-
-
-def test_one_is_not_taken_for_the_beginning_of_ten_and_nothing_is_renormalised():
     text = '{"reason": "10 words.", "score": 1}'
     found = tokens(('{"reason": "10 words.", "score":', 0.5), (" 1", 0.3), ("}", 0.9))
     assert answer_probabilities(text, found, 0, 1) == {"1": pytest.approx(0.3)}
-
-
-def test_a_score_key_inside_the_reason_is_not_the_score():
     text = '{"reason": "\\"score\\": 9", "score": 2}'
     found = tokens(('{"reason": "\\"score\\": ', 0.9), ("9", 0.1), ('", "score": ', 0.9), ("2", 0.7), ("}", 1.0))
     assert answer_probabilities(text, found, 0, 2) == {"2": pytest.approx(0.7)}
+    text = '{"score": 3}'
+    assert answer_probabilities(text, (), 1, 3) is None
+    assert answer_probabilities(text, tokens(('{"score": ', 1.0), ("3", 0.5)), 1, 3) is None
+    assert answer_probabilities(text, (Token(text, math.log(0.5)),), 1, 2) is None
 
 
 def test_a_vote_has_both_shares_where_the_other_word_is_among_the_alternatives():
@@ -62,13 +60,6 @@ def test_an_answer_that_is_not_listed_is_no_likelier_than_the_least_listed_one()
     listed = {word: math.log(share) for word, share in {"The": 0.3, "Yes": 0.1, "A": 0.05}.items()}
     found = (Token('{"response": "', -0.1), Token("yes", math.log(0.02), listed), Token('"}', 0.0))
     assert answer_probabilities(text, found, 1, None) == {"yes": pytest.approx(0.02), "no": pytest.approx(0.05)}
-
-
-def test_tokens_that_are_not_the_texts_tell_nothing():
-    text = '{"score": 3}'
-    assert answer_probabilities(text, (), 1, 3) is None
-    assert answer_probabilities(text, tokens(('{"score": ', 1.0), ("3", 0.5)), 1, 3) is None
-    assert answer_probabilities(text, (Token(text, math.log(0.5)),), 1, 2) is None
 
 
 def entries(*words: str | bytes) -> list[dict[str, object]]:

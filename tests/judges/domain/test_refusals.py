@@ -61,11 +61,13 @@ def test_a_refusal_is_of_its_call_until_several_documents_show_that_it_is_not(ca
     assert weigh(failures, beside) is meaning
 
 
-def test_only_an_answer_to_a_later_call_shows_that_the_account_answers() -> None:
+def test_answers_clear_failures_and_refused_documents_show_nothing_new() -> None:
     failures = [refused(1, after=100.0), refused(2, after=101.0)]
     assert not is_cleared(failures, 99.0) and not is_cleared(failures, 99.9)
     assert is_cleared(failures, 100.0)
     assert is_cleared([unusable()], 0.0), "any usable answer ends a row of useless ones"
+    assert refused_documents([]) == set()
+    assert refused_documents([refused(1), refused(2, "other"), refused(3)]) == {1, 3}
 
 
 @pytest.mark.parametrize(
@@ -84,11 +86,6 @@ def test_words_are_the_same_whatever_numbers_and_names_they_hold(first: str, sec
 def test_words_of_different_reasons_differ_and_are_never_empty() -> None:
     assert refusal_text("400 flagged") != refusal_text("400 too long")
     assert refusal_text("") and refusal_text("123")
-
-
-def test_a_document_that_was_refused_shows_nothing_new() -> None:
-    assert refused_documents([]) == set()
-    assert refused_documents([refused(1), refused(2, "other"), refused(3)]) == {1, 3}
 
 
 def test_a_usable_answer_ends_a_row_where_it_stands_and_nowhere_else() -> None:

@@ -71,7 +71,7 @@ def test_the_first_row_that_holds_decides(turns, votes, state, reason):
     assert outcome.label == (1 if state == "labelled" else None)
 
 
-def test_debate_looks_at_turns_only_and_ensemble_at_votes_only():
+def test_each_policy_looks_at_its_own_evidence():
     assert decide("debate", 2, 3, AGREED, FIVE_NO).label == 1
     assert decide("debate", 2, 3, AGREED, {}).label == 1
     assert decide("debate", 2, 3, OPEN, {}).reason == "disagreement"
@@ -79,15 +79,14 @@ def test_debate_looks_at_turns_only_and_ensemble_at_votes_only():
     assert decide("ensemble", 2, 3, {}, FIVE_NO).agreed_in_round is None
     assert _reason("ensemble", _debate((ERROR, REFUSED)), SPLIT) == "split"
     assert _reason("ensemble", {}, _votes(YES, YES, YES, NO, ERROR)) == "error"
-
-
-def test_a_wider_margin_escalates_what_a_plain_majority_would_label():
     assert decide("ensemble", 2, 4, {}, _votes(YES, YES, YES, NO, NO)).reason == "split"
     assert decide("ensemble", 2, 4, {}, _votes(YES, YES, YES, YES, NO)).label == 1
-
-
-def test_early_stopped_votes_are_enough():
     assert decide("ensemble", 2, 3, {}, {0: NO, 2: NO, 4: NO}).label == 0
+    assert decide("human", 2, 3, {}, {}) == RoutingOutcome("escalated", None, "policy", None, 1.0)
+    assert decide("human", 2, 3, AGREED, FIVE_YES).reason == "policy"
+    assert not RoutingPolicy.HUMAN.debates and not RoutingPolicy.HUMAN.votes
+    labelled = decide(BOTH, 2, 3, AGREED, FIVE_YES)
+    assert escalate_outcome(labelled) == RoutingOutcome("escalated", None, "stopped", 1, labelled.uncertainty)
 
 
 @pytest.mark.parametrize(
@@ -232,17 +231,6 @@ def test_a_narrower_margin_never_lowers_uncertainty(cast):
     if more in narrower:
         narrower[narrower.index(more)] = REFUSED
     assert _doubt({}, _votes(*narrower), "ensemble") >= _doubt({}, _votes(*cast), "ensemble")
-
-
-def test_human_hands_every_pair_to_people_whatever_was_said():
-    assert decide("human", 2, 3, {}, {}) == RoutingOutcome("escalated", None, "policy", None, 1.0)
-    assert decide("human", 2, 3, AGREED, FIVE_YES).reason == "policy"
-    assert not RoutingPolicy.HUMAN.debates and not RoutingPolicy.HUMAN.votes
-
-
-def test_a_stopped_route_takes_the_label_and_leaves_the_rest():
-    labelled = decide(BOTH, 2, 3, AGREED, FIVE_YES)
-    assert escalate_outcome(labelled) == RoutingOutcome("escalated", None, "stopped", 1, labelled.uncertainty)
 
 
 WINDOWS = [

@@ -202,7 +202,10 @@ def test_a_hostile_text_in_the_reasoning_or_beside_the_answer_gives_no_verdict(i
         assert [label(text, rules) for text in beside] == [None] * len(beside)
 
 
-def test_probabilities_are_those_of_the_answer_and_not_of_the_reasoning() -> None:
+def test_thoughts_are_told_apart_and_probabilities_are_those_of_the_answer() -> None:
+    text = f"<think>\nLet me see.\n</think>\n\n{NO}\n"
+    assert unwrap_answer(text, "both") == unwrap_answer(text, "think") == (NO, "Let me see.")
+    assert unwrap_answer(text, "none") == unwrap_answer(text, "fence") == (text, "")
     text = f'<think>{{"response": "yes"}}?</think>\n{FENCE}\n{{"response": "No"}}\n{FENCE}'
     words = [word for word in re.findall(r"\w+|\W+", text)]
     shares = {"yes": 0.3, "No": 0.9}
@@ -213,12 +216,6 @@ def test_probabilities_are_those_of_the_answer_and_not_of_the_reasoning() -> Non
     score = '<think>{"score": 3}</think>{"score": 1}'
     tokens = tuple(Token(word, math.log(0.2 if word == "1" else 0.7)) for word in re.findall(r"\w+|\W+", score))
     assert answer_probabilities(score, tokens, 0, 1, score.rfind("{")) == {"1": pytest.approx(0.2)}
-
-
-def test_what_was_thought_is_told_apart_from_what_is_left() -> None:
-    text = f"<think>\nLet me see.\n</think>\n\n{NO}\n"
-    assert unwrap_answer(text, "both") == unwrap_answer(text, "think") == (NO, "Let me see.")
-    assert unwrap_answer(text, "none") == unwrap_answer(text, "fence") == (text, "")
 
 
 OBJECTS = st.builds(

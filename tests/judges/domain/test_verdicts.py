@@ -19,24 +19,25 @@ def _turn(**changes: object) -> str:
     return json.dumps({key: value for key, value in fields.items() if value is not ...})
 
 
-def test_a_turn_is_read_with_its_quotes_looked_up():
+def test_a_turn_is_read_with_its_quotes_and_a_vote_has_none_and_needs_no_reason():
     turn = parse_turn(_turn(reference=["It is mutable.", "It is frozen."]), DOCUMENT)
     assert (turn.verdict, turn.reason) == (1, "It says so.")
     assert [(quote.text, quote.start, quote.end) for quote in turn.quotes] == [
         ("It is mutable.", 32, 46),
         ("It is frozen.", None, None),
     ]
-
-
-def test_a_vote_needs_no_reason():
     assert parse_vote('{"response": "no"}') == Turn(0, "")
     assert parse_vote(' \n{"reason": "why", "response": "yes"}\t') == Turn(1, "why")
-
-
-def test_an_over_long_reason_is_kept_and_blank_quotes_are_dropped():
     turn = parse_turn(_turn(reason="word " * 500, reference=["", "  "]), DOCUMENT)
     assert turn.reason == "word " * 500
     assert turn.quotes == ()
+    with pytest.raises(Unparsed, match="lacks"):
+        parse_turn(_turn(reference=...), DOCUMENT)
+    with pytest.raises(Unparsed, match="not asked for"):
+        parse_vote(_turn())
+    assert NoVerdict("refused").outcome == "refused"
+    with pytest.raises(ValueError, match="labelled"):
+        NoVerdict("labelled")
 
 
 @pytest.mark.parametrize(
@@ -166,19 +167,6 @@ def test_any_text_is_a_verdict_or_an_unusable_answer(text):
             assert parse().verdict in (0, 1)
 
 
-def test_only_known_outcomes_stand_for_a_lost_call():
-    assert NoVerdict("refused").outcome == "refused"
-    with pytest.raises(ValueError, match="labelled"):
-        NoVerdict("labelled")
-
-
-def test_a_turn_needs_its_quotes_and_a_vote_has_none():
-    with pytest.raises(Unparsed, match="lacks"):
-        parse_turn(_turn(reference=...), DOCUMENT)
-    with pytest.raises(Unparsed, match="not asked for"):
-        parse_vote(_turn())
-
-
 def test_an_answer_that_ends_in_a_loop_repeats_itself():
     prose = " ".join(f"Section {number}: {DOCUMENT[number % 20 :]}" for number in range(7))
     thought = "The document gives the temperature at which water boils, and so it answers the query. "
@@ -194,23 +182,11 @@ def test_an_answer_that_ends_in_a_loop_repeats_itself():
 MAP = "The map.\n\n  A mapping maps\n   hashable values.  The map. 映射是可变的。"
 
 
-def test_a_verbatim_quote_is_found_at_its_first_place():
+def test_a_quote_is_found_where_only_white_space_and_quotation_marks_differ():
     quote = locate_quote("The map.", MAP)
     assert (quote.start, quote.end) == (0, 8)
     quote = locate_quote("映射是可变的。", MAP)
     assert MAP[quote.start : quote.end] == "映射是可变的。"
-
-
-def test_any_quotation_mark_stands_for_any_other():
-    document = "She said: “It's 'so'”, and 「映射」 means a map."
-    quote = locate_quote('"It’s "so""', document)
-    assert document[quote.start : quote.end] == "“It's 'so'”"
-    quote = locate_quote('"映射"  means', document)
-    assert document[quote.start : quote.end] == "「映射」 means"
-    assert locate_quote("“Its so”", document).start is None
-
-
-def test_only_white_space_and_quotation_marks_may_differ():
     quote = locate_quote(" A mapping maps hashable values. ", MAP)
     assert MAP[quote.start : quote.end] == "A mapping maps\n   hashable values."
     for other in (
@@ -221,9 +197,12 @@ def test_only_white_space_and_quotation_marks_may_differ():
         " ",
     ):
         assert locate_quote(other, MAP).start is None
-
-
-def test_a_quote_is_never_read_as_a_pattern():
+    document = "She said: “It's 'so'”, and 「映射」 means a map."
+    quote = locate_quote('"It’s "so""', document)
+    assert document[quote.start : quote.end] == "“It's 'so'”"
+    quote = locate_quote('"映射"  means', document)
+    assert document[quote.start : quote.end] == "「映射」 means"
+    assert locate_quote("“Its so”", document).start is None
     assert locate_quote("T.e map.", MAP).start is None
     assert locate_quote(".* (a|b)+ $", "x .*  (a|b)+\n$ y").start == 2
 

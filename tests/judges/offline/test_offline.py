@@ -84,17 +84,18 @@ def test_every_assessor_reads_chinese(model):
     assert [assess_relevance(model, inputs, ALONE)[0] for inputs in (stated, other)] == [1, 0]
 
 
-def test_the_best_of_several_answers_counts():
+def test_the_best_of_several_answers_counts_and_any_model_may_debate():
     several = replace(STATED, answers=("Something quite different about generators.", ANSWER))
     assert [assess_relevance(model, several, ALONE)[0] for model in ASSESSORS] == [1] * 5
+    told = answer_request(_request("bm25", "against", UNRELATED), ALONE)
+    assert told["response"] == "no"
+    with pytest.raises(Rejected, match="no offline judge"):
+        answer_request(_request("gpt", "vote", STATED), ALONE)
 
 
-def test_sides_agree_at_once_where_the_matter_is_plain():
+def test_sides_agree_at_once_where_the_matter_is_plain_and_else_begin_with_their_stance():
     for inputs, label in ((STATED, 1), (UNRELATED, 0)):
         assert debate.next_move(_play(inputs, ALONE), 2) == debate.Agreed(1, label)
-
-
-def test_both_begin_with_their_stance_where_it_is_not():
     partly = replace(STATED, document="A mapping object is mutable. Dictionaries hold values.")
     turns = _play(partly, ALONE)
     assert [turns[1, seat].verdict for seat in PAIR] == [1, 0]
@@ -102,7 +103,7 @@ def test_both_begin_with_their_stance_where_it_is_not():
     assert turns[1, FOR].quotes
 
 
-def test_the_side_against_checks_the_quotes_it_is_shown():
+def test_each_side_checks_what_the_other_says():
     history = {FOR: Turn(1, "all of it", (Quote(ANSWER, 0, 59),)), AGAINST: Turn(0, 'Missing: "arbitrary".')}
     convinced = argue_turn(AGAINST, STATED, ALONE, history)
     assert convinced.verdict == 1
@@ -111,9 +112,6 @@ def test_the_side_against_checks_the_quotes_it_is_shown():
     stays = argue_turn(AGAINST, UNRELATED, ALONE, invented)
     assert stays.verdict == 0
     assert "1 of its quotations" in stays.reason
-
-
-def test_the_side_for_looks_up_what_the_other_side_misses():
     history = {FOR: Turn(1, "it does"), AGAINST: Turn(0, 'Missing: "arbitrary", "hashable".')}
     stays = argue_turn(FOR, STATED, ALONE, history)
     assert stays.verdict == 1 and ': "hashable", "arbitrary". Nowhere: none' in stays.reason
@@ -138,13 +136,6 @@ def test_any_text_gets_answers_that_the_parser_takes(query, answers, title, docu
             assert len(turn.reason.split()) <= 100
             if before is None:
                 assert all(quote.start is not None for quote in turn.quotes)
-
-
-def test_any_offline_model_may_debate_and_an_unknown_one_is_refused():
-    told = answer_request(_request("bm25", "against", UNRELATED), ALONE)
-    assert told["response"] == "no"
-    with pytest.raises(Rejected, match="no offline judge"):
-        answer_request(_request("gpt", "vote", STATED), ALONE)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -200,7 +191,7 @@ def _decide(inputs: Inputs, lexicon: judges.Lexicon) -> routing.RoutingOutcome:
     return routing.decide("debate+ensemble", 2, 3, _play(inputs, lexicon), votes)
 
 
-def test_on_the_bundled_collection_a_tenth_to_a_third_goes_to_people_for_different_reasons(bundled):
+def test_a_tenth_to_a_third_of_the_bundled_collection_goes_to_people_and_labels_are_mostly_right(bundled):
     lexicon = CollectionLexicon(bundled.index)
     outcomes = [_decide(bundled.inputs(*pair), lexicon) for pair in bundled.pairs]
     states = Counter(outcome.state for outcome in outcomes)
@@ -211,9 +202,6 @@ def test_on_the_bundled_collection_a_tenth_to_a_third_goes_to_people_for_differe
     assert rounds[1] > rounds[2] > rounds[None] > 0
     labels = Counter(outcome.label for outcome in outcomes)
     assert labels[0] > labels[1] > 0
-
-
-def test_labels_of_the_offline_panel_are_mostly_those_of_careful_reading(bundled):
     lexicon = CollectionLexicon(bundled.index)
     found = [(_decide(bundled.inputs(query, document), lexicon).label, gold) for query, document, gold in bundled.gold]
     labelled = [(label, gold) for label, gold in found if label is not None]
@@ -247,7 +235,7 @@ def test_a_document_that_the_index_does_not_know_is_judged_by_its_text(bundled):
 
 
 @pytest.mark.django_db
-def test_the_offline_panel_exists_and_comes_back():
+def test_the_offline_panel_exists_comes_back_and_takes_no_others_place():
     Panel.objects.all().delete()
     JudgeVersion.objects.filter(provider="offline").delete()
     panel = ensure_offline()
@@ -255,10 +243,6 @@ def test_the_offline_panel_exists_and_comes_back():
     assert JudgeVersion.objects.filter(is_current=True, provider="offline").count() == 7
     assert ensure_offline() == panel
     assert Panel.objects.count() == 1
-
-
-@pytest.mark.django_db
-def test_a_panel_that_comes_back_does_not_push_another_from_its_place():
     Panel.objects.all().delete()
     Panel.objects.create(name="main", is_default=True)
     assert ensure_offline().is_default is False

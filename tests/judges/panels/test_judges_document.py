@@ -40,10 +40,13 @@ def judge_in(models: LocalModels, entry: JudgeSettings) -> Judge:
     return replace(own, base_url=home or models.base_url(own.provider))
 
 
-def test_there_is_a_block_for_every_provider() -> None:
+def test_there_is_a_block_for_every_provider_and_every_key_is_in_the_table() -> None:
     given = Counter(map(provider_of, BLOCKS))
     assert set(given) == set(PRESETS) - {"offline"}
     assert {name for name, times in given.items() if times > 1} == {"openai"}
+    table = DOCUMENT.partition("### Every key of a judge")[2].partition("\n### ")[0]
+    named = {key for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)}
+    assert named == JUDGE_KEYS - {"name", "provider", "model"}
 
 
 @pytest.mark.parametrize("block", [one for one in BLOCKS if PRESETS[provider_of(one)].asks], ids=provider_of)
@@ -59,12 +62,6 @@ def test_a_block_judges_as_it_stands(model_server: LocalModels, monkeypatch: pyt
     for role in ("for", "vote"):
         (found,) = asyncio.run(run_checks([(judge, role)]))
         assert found.problem == "" or judge.provider == "ollama", (role, found.problem)  # its look-alike cuts
-
-
-def test_every_key_is_in_the_table_and_the_table_has_no_other() -> None:
-    table = DOCUMENT.partition("### Every key of a judge")[2].partition("\n### ")[0]
-    named = {key for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)}
-    assert named == JUDGE_KEYS - {"name", "provider", "model"}
 
 
 TOPICS = {

@@ -26,13 +26,15 @@ def text(**changes: str) -> str:
     return "\n".join(lines)
 
 
-def test_defaults_are_those_of_the_contract() -> None:
+def test_defaults_and_addresses_are_those_of_the_contract() -> None:
     file = parse(text())
     judge = file.judges[0]
     assert (judge.base_url, judge.api_key_env, judge.parameters) == ("", "OPENAI_API_KEY", {})
     assert (judge.max_concurrency, judge.input_price) == (None, None)
     panel = file.panel
     assert (panel.name, panel.majority, panel.early_stop, panel.adjudicator) == ("main", 3, False, "")
+    written = parse(text(judge='base_url = "https://api.openai.com/v1/"')).judges[0]
+    assert (written.base_url, written.api_key_env) == ("", "OPENAI_API_KEY")
 
 
 def test_every_key_of_the_contract_is_taken() -> None:
@@ -46,11 +48,6 @@ def test_every_key_of_the_contract_is_taken() -> None:
     assert judge.base_url == "http://127.0.0.1:8001/v1"
     assert {key: getattr(judge, key) for key in limits} == limits
     assert judge.parameters == {**parameters, "scale": "binary"}
-
-
-def test_the_providers_own_address_is_one_account_however_it_is_written() -> None:
-    written = parse(text(judge='base_url = "https://api.openai.com/v1/"')).judges[0]
-    assert (written.base_url, written.api_key_env) == ("", "OPENAI_API_KEY")
 
 
 # (what stands in the first judge, the key that the error names). The first judge's own lines are 1 to 4.

@@ -77,16 +77,13 @@ def test_a_panel_of_another_size_is_refused(size: int, why: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_one_judge_needs_no_panel_and_several_do() -> None:
+def test_a_panel_has_who_takes_part_and_one_judge_needs_none() -> None:
     found = parse(judges("one")).panel
     assert (found.name, found.ensemble, found.debate, found.majority) == ("main", ["one"], [], 1)
     with pytest.raises(BadInput, match=r"panel is missing.* 2;"):
         parse(judges("one", "two"))
     vectors = '\n[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "v"\nbase_url = "http://h/v1"'
     assert parse(judges("one") + vectors).panel.ensemble == ["one"]
-
-
-def test_a_panel_has_who_takes_part_and_nobody_else() -> None:
     assert panel('debate = ["a", "b"]', "a", "b").ensemble == []
     assert panel('ensemble = ["a"]', "a", "b").debate == []
     with pytest.raises(BadInput, match="names no one"):

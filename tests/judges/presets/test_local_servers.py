@@ -29,10 +29,14 @@ QWEN = "Qwen/Qwen3-8B"
 OPENAI_FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": VOTE_SCHEMA, "strict": True}}
 
 
-def test_every_preset_of_a_local_server_has_a_look_alike_and_needs_no_key() -> None:
+def test_presets_of_local_servers_have_look_alikes_and_need_no_key_but_an_address() -> None:
     local = [one for one in PRESETS.values() if one.local]
     assert [one.name for one in local] == NAMES
     assert not any(one.key_env or one.batch for one in local)
+    for name in ("llama-cpp", "tgi"):
+        given = f'[[judge]]\nname = "j"\nprovider = "{name}"\nmodel = "m"'
+        with pytest.raises(BadInput, match="base_url is missing"):
+            parse(given)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +66,6 @@ def test_a_server_tells_how_long_its_context_is(model_server, name, model, lengt
 )
 def test_a_context_length_is_a_number_or_not_told(told: object) -> None:
     assert context_length(Context("models", ("data[id].n", "n")), told, "m") is None
-
-
-def test_servers_without_one_port_need_an_address() -> None:
-    for name in ("llama-cpp", "tgi"):
-        given = f'[[judge]]\nname = "j"\nprovider = "{name}"\nmodel = "m"'
-        with pytest.raises(BadInput, match="base_url is missing"):
-            parse(given)
 
 
 @pytest.mark.parametrize("name", [one.name for one in LOCAL if one.name.endswith("+key")])

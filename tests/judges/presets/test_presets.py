@@ -91,15 +91,12 @@ def body_of(models: LocalModels, judge: Judge) -> dict[str, Any]:
     return dict(sent["body"])
 
 
-def test_every_preset_has_a_class_and_every_hosted_one_a_look_alike() -> None:
+def test_every_preset_has_its_class_file_and_look_alike() -> None:
     assert {(one.wire, one.client) for one in PRESETS.values()} <= CLASSES.keys()
     assert all(name == one.name for name, one in PRESETS.items())
     assert all(one.schema_mode in one.schema_modes for one in PRESETS.values())
     assert all(one.thinking in (*THINKING, "") for one in PRESETS.values())
     assert set(HOSTED) <= set(ALIKE)
-
-
-def test_every_file_of_a_preset_is_listed_and_a_misspelt_key_of_one_is_refused() -> None:
     folder = ROOT / "judges" / "presets"
     assert {path.stem for path in folder.glob("*.toml")} == {"index", *PRESETS}
     assert PRESETS["bedrock"].thinking_models == PRESETS["anthropic"].known_thinkers != ""
@@ -176,6 +173,8 @@ def test_google_s_budget_safety_settings_and_extra_fields(model_server: LocalMod
     assert "temperature" not in config and body["labels"] == {"team": "a"} and body["serviceTier"] == "flex"
     assert body["safetySettings"] == [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]
     assert model_server.requests()[0]["headers"]["x-team"] == "a"
+    made = record(block(model_server, PRESETS["openai-responses"], extra_body={"text": {"verbosity": "low"}}))
+    assert body_of(model_server, made)["text"]["verbosity"] == "low"
 
 
 @pytest.mark.parametrize("name", ["openai", "deepseek", "anthropic"])
@@ -228,11 +227,6 @@ def test_what_a_provider_does_not_take_is_refused_by_the_file(model_server, name
     with pytest.raises(BadInput) as caught:
         record(block(model_server, PRESETS[name], **keys))
     assert words in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_the_rest_of_a_table_may_stand_in_extra_body(model_server: LocalModels) -> None:
-    made = record(block(model_server, PRESETS["openai-responses"], extra_body={"text": {"verbosity": "low"}}))
-    assert body_of(model_server, made)["text"]["verbosity"] == "low"
 
 
 def test_a_prompt_in_another_mode_says_the_schema_in_words_and_is_another_version() -> None:
@@ -305,7 +299,7 @@ def test_an_error_within_a_choice_is_that_error(model_server: LocalModels, code:
         ask(vote_of(judge_of(model_server, "openrouter", "m")))
 
 
-def test_a_stream_is_joined_to_one_answer() -> None:
+def test_a_stream_is_joined_to_one_answer_and_usage_is_read_where_the_preset_says() -> None:
     parts = [
         {"choices": [{"delta": {"role": "assistant", "reasoning_content": "Let me "}}], "model": "m"},
         {"choices": [{"delta": {"reasoning_content": "see."}}]},
@@ -320,9 +314,6 @@ def test_a_stream_is_joined_to_one_answer() -> None:
     failed = {"error": {"message": "no"}}
     assert join_stream(f"data: {json.dumps(failed)}\n\n") == failed
     assert join_stream("data: <html>\n\n") == {}
-
-
-def test_usage_is_read_where_the_preset_says() -> None:
     counts = {
         "prompt_tokens": 10,
         "completion_tokens": 3,

@@ -34,16 +34,13 @@ FIRSTS = [probe.documents[0][1].document for probe in built_in(answers=False)]
 # Counted by hand
 
 
-def test_couples_are_counted_by_how_far_their_levels_are_apart():
+def test_couples_are_counted_by_how_far_their_levels_are_apart_and_the_first_verdict_counts():
     """Grades 3, 3, 0: the clear couple (3, 0) is right; of the near ones (3, 3) is tied and (3, 0) right."""
     found = count_findings([PROBE], {("p", 0): [3, 3], ("p", 1): [3, 2], ("p", 2): [0, 0]})
     assert found.clear == OrderedCouples(right=1)
     assert found.near == OrderedCouples(right=1, tied=1)
     assert (found.asked, found.answered) == (6, 6)
     assert (found.repeated, found.repeats) == (2, 3), "the second document got 3 and then 2"
-
-
-def test_what_was_not_answered_makes_no_couple_and_the_first_verdict_counts():
     found = count_findings([PROBE, OWN], {("p", 0): [None, 1], ("p", 1): [None, None], ("p", 2): [0, 0]} | own(0, 1))
     assert found.clear == OrderedCouples(right=1) and found.near == OrderedCouples()
     assert found.own == OrderedCouples(reversed=1)

@@ -75,13 +75,18 @@ def test_debate_and_vote_show_the_same_inputs_and_the_same_rubric() -> None:
             assert _fenced(prompt)[:2] == _fenced(prompts[0])[:2]
 
 
-def test_round_one_shows_both_stances_and_says_which_is_whose() -> None:
+def test_round_one_shows_both_stances_and_schemas_want_what_the_contract_names() -> None:
     pro, con = turn_prompt(ASKED, FOR, 1), turn_prompt(ASKED, AGAINST, 1)
     for prompt in (pro, con):
         assert "A begins with: yes" in prompt.user
         assert "B begins with: no" in prompt.user
         assert len(_fenced(prompt)) == 2
     assert "You are A," in pro.user and "You are B," in con.user
+    assert TURN_SCHEMA["required"] == ["reference", "reason", "response"]
+    assert VOTE_SCHEMA["properties"]["response"]["enum"] == ["yes", "no"]
+    for schema in (TURN_SCHEMA, VOTE_SCHEMA):
+        assert schema["additionalProperties"] is False
+        assert set(schema["required"]) == set(schema["properties"])
 
 
 def test_from_round_two_on_both_turns_stand_where_the_stances_were() -> None:
@@ -159,14 +164,6 @@ def test_a_repair_changes_the_prompt_and_names_the_problem() -> None:
     assert repair_prompt(repaired, "it was empty").name == repaired.name == "vote-answers-repair"
 
 
-def test_both_schemas_want_what_the_contract_names() -> None:
-    assert TURN_SCHEMA["required"] == ["reference", "reason", "response"]
-    assert VOTE_SCHEMA["properties"]["response"]["enum"] == ["yes", "no"]
-    for schema in (TURN_SCHEMA, VOTE_SCHEMA):
-        assert schema["additionalProperties"] is False
-        assert set(schema["required"]) == set(schema["properties"])
-
-
 def test_the_collections_definition_is_part_of_every_prompt() -> None:
     words = 'Only Python 3.\nNot "2".'
     inputs = replace(ASKED, definition=Rubric(instruction=words).definition(answers=True))
@@ -180,7 +177,7 @@ def _common(*prompts: Prompt) -> str:
     return "".join(letters[0] for letters in alike)
 
 
-def test_documents_of_one_query_share_the_message_up_to_the_document() -> None:
+def test_prompts_of_one_query_or_pair_share_the_message_up_to_the_document() -> None:
     """System text, query, document: what a provider's cache can keep is everything that repeats."""
     one, other = ASKED, replace(ASKED, title="", document="Another text, as long as you like.")
     for prompts in (
@@ -190,9 +187,6 @@ def test_documents_of_one_query_share_the_message_up_to_the_document() -> None:
         common, (query, _) = _common(*prompts), block_ends(prompts[0].user, 2)
         assert len(common) >= query and json.loads(FENCE.findall(common)[0][1])["answer 2"] == "Keys to values."
     assert vote_prompt(one).system == vote_prompt(other).system
-
-
-def test_all_turns_about_a_pair_share_the_message_up_to_the_end_of_the_document() -> None:
     turns = [turn_prompt(ASKED, side, 1) for side in (FOR, AGAINST)]
     turns += [turn_prompt(ASKED, side, 2, SAID) for side in (FOR, AGAINST)]
     turns.append(repair_prompt(turns[0], "it was empty"))
@@ -338,14 +332,13 @@ def test_the_chain_prompt_has_the_definition_two_anchors_and_no_limit_of_words(r
     assert schema == GRADED_SCHEMAS[10]
 
 
-def test_three_ways_to_ask_are_three_prompt_versions() -> None:
+def test_ways_to_ask_are_prompt_versions_with_room_of_their_own() -> None:
     ways = [{}, {"prompt": "verdict-only"}, {"prompt": "score-chain", "scale": "0-10"}, {"scale": "0-10"}]
     assert len({asked_by("sufficiency", **way)[0].sha256 for way in ways}) == len(ways)
-
-
-def test_a_chain_has_room_for_as_many_tokens_as_erank_keeps() -> None:
     judges = [Judge("one", "openai", "m", id=1, parameters=way) for way in ({}, {"prompt": "score-chain"})]
     assert [one.max_output_tokens for one in judges] == [512, 2048]
+    old = [Judge("one", "openai", "m", id=1, parameters={"scale": scale}).relevant_from for scale in ("0-3", "0-10")]
+    assert old == [2, 5]
 
 
 def test_a_single_judge_is_asked_for_its_verdict_alone(worker: object, model_server: LocalModels) -> None:
@@ -368,8 +361,3 @@ def test_a_graded_vote_is_yes_from_the_grade_whose_text_says_relevant(lines: str
     assert entry.parameters["relevant_from"] == grade
     assert "relevant_from" not in parse(text()).judges[0].parameters
     assert json.dumps([relevant_grade(highest) for highest in (1, 3, 10)]) == "[1, 3, 7]"
-
-
-def test_versions_that_were_stored_without_the_grade_keep_their_meaning() -> None:
-    old = [Judge("one", "openai", "m", id=1, parameters={"scale": scale}).relevant_from for scale in ("0-3", "0-10")]
-    assert old == [2, 5]

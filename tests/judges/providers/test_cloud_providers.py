@@ -351,7 +351,7 @@ def claims(**said: Any) -> str:
     return f"e30.{part}.sig"
 
 
-def test_the_end_of_a_token_is_read_where_it_is_said() -> None:
+def test_the_end_of_a_token_and_a_region_of_the_address_are_read() -> None:
     now = time.time()
     assert from_command(("echo", claims(exp=now + 7200)))[1] == now + 7200
     assert from_command(("echo", json.dumps({"access_token": "a", "expires_in": 60})))[1] == pytest.approx(
@@ -359,6 +359,10 @@ def test_the_end_of_a_token_is_read_where_it_is_said() -> None:
     )
     assert from_command(("echo", json.dumps({"token": "a", "expires_on": str(int(now))})))[1] == int(now)
     assert from_command(("echo", "opaque"))[1] == pytest.approx(now + access.EARLY_S + access.SHORT_S, abs=5)
+    assert judge_of("bedrock").base_url == "https://bedrock-runtime.us-east-1.amazonaws.com"
+    assert judge_of("vertex").base_url == "https://europe-west1-aiplatform.googleapis.com"
+    assert judge_of("vertex-anthropic").base_url == "https://aiplatform.googleapis.com"
+    assert judge_of("vertex-anthropic").schema_mode == "tool"
 
 
 @pytest.mark.parametrize(
@@ -480,13 +484,6 @@ def test_what_a_cloud_needs_stands_in_the_file(monkeypatch, preset, left_out, wo
     monkeypatch.setitem(CLOUDS, preset, (keys, {}))
     with pytest.raises(BadInput, match=words):
         judge_of(preset)
-
-
-def test_a_region_is_part_of_the_address() -> None:
-    assert judge_of("bedrock").base_url == "https://bedrock-runtime.us-east-1.amazonaws.com"
-    assert judge_of("vertex").base_url == "https://europe-west1-aiplatform.googleapis.com"
-    assert judge_of("vertex-anthropic").base_url == "https://aiplatform.googleapis.com"
-    assert judge_of("vertex-anthropic").schema_mode == "tool"
 
 
 @pytest.mark.django_db

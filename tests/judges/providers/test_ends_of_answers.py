@@ -59,13 +59,10 @@ def test_a_stream_may_begin_with_what_the_format_allows(model_server: LocalModel
     assert isinstance(decided(model_server.judge("m"), Body(200, body)), Turn)
 
 
-def test_an_object_may_be_spread_over_lines_of_data(model_server: LocalModels) -> None:
+def test_an_object_may_be_spread_over_lines_and_a_stream_that_is_cut_is_no_label(model_server: LocalModels) -> None:
     lines = json.dumps(chat() | {"choices": [{"delta": {"content": YES}, "finish_reason": "stop"}]}, indent=1)
     body = "".join(f"data: {line}\n" for line in lines.split("\n")) + "\ndata: [DONE]\n\n"
     assert isinstance(decided(model_server.judge("m"), Body(200, body)), Turn)
-
-
-def test_a_stream_that_is_cut_before_its_end_is_no_label(model_server: LocalModels) -> None:
     with pytest.raises(BadAnswer, match="stream was cut"):
         decided(model_server.judge("m"), Body(200, stream(YES, done=False, finish="")))
     whole = stream(YES)

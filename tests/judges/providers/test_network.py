@@ -258,9 +258,14 @@ def test_errors_of_http_clients_are_told_in_words(error: Exception, words: str) 
     assert is_of_connection(error) and not is_of_connection(ValueError())
 
 
-def test_an_answer_that_broke_off_is_told_apart_from_none() -> None:
+def test_an_answer_that_broke_off_is_told_apart_and_an_empty_header_hides_nothing() -> None:
     error = aiohttp.ClientPayloadError("Response payload is not completed: <ContentLengthError: 400>")
     assert "in the middle" in describe_failure(error, begun=True)
+    received = Received({"Authorization": "Bearer "}, chunks=[ANSWER])
+    received.hide({"x-api-key": "", "api-key": KEY})
+    assert received.text == ANSWER.decode()
+    received.chunks.append(f" {KEY}".encode())
+    assert received.text == ANSWER.decode() + " [key]"
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
@@ -408,11 +413,3 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     while part := await reader.read(1 << 16):
         writer.write(part)
     writer.close()
-
-
-def test_an_empty_header_hides_nothing_of_an_answer() -> None:
-    received = Received({"Authorization": "Bearer "}, chunks=[ANSWER])
-    received.hide({"x-api-key": "", "api-key": KEY})
-    assert received.text == ANSWER.decode()
-    received.chunks.append(f" {KEY}".encode())
-    assert received.text == ANSWER.decode() + " [key]"
