@@ -55,23 +55,21 @@ def test_what_is_not_counted_has_no_known_cost_and_is_said_in_words() -> None:
     assert of_calls(0.0, 1, 1, 1, 0.25).text == "unknown (1 call of unknown cost, counted as $0.25)"
 
 
+def _counted(paths: Any, needed: Any) -> Any:
+    return partial(count_tokens, paths_by_count=paths, needed=needed)
+
+
+MESSAGES = {"input_tokens": 10, "output_tokens": 5}
+
+
 @pytest.mark.parametrize(
     ("read", "counts"),
     [
         (openai.read_usage, {"prompt_tokens": 10, "completion_tokens": 5}),
-        (
-            partial(count_tokens, paths_by_count=anthropic.USED, needed=anthropic.REQUIRED_COUNTS),
-            {"input_tokens": 10, "output_tokens": 5},
-        ),
-        (
-            partial(count_tokens, paths_by_count=google.USED, needed=google.REQUIRED_COUNTS),
-            {"promptTokenCount": 10, "candidatesTokenCount": 5},
-        ),
-        (
-            partial(count_tokens, paths_by_count=openai.RESPONSES_USED, needed=openai.REQUIRED_COUNTS),
-            {"input_tokens": 10, "output_tokens": 5},
-        ),
-        (DECIDED["openai"], {"input_tokens": 10, "output_tokens": 5}),
+        (_counted(anthropic.USED, anthropic.REQUIRED_COUNTS), MESSAGES),
+        (_counted(google.USED, google.REQUIRED_COUNTS), {"promptTokenCount": 10, "candidatesTokenCount": 5}),
+        (_counted(openai.RESPONSES_USED, openai.REQUIRED_COUNTS), MESSAGES),
+        (DECIDED["openai"], MESSAGES),
         (DECIDED["google"], {"total_input_tokens": 10, "total_output_tokens": 5}),
     ],
 )

@@ -114,25 +114,22 @@ def test_rows_are_never_altered() -> None:
     assert PriceRow.objects.get().input_price == 1.0
 
 
+def price(**keys: object) -> str:
+    """A [[price]] of model m, which costs 1 and 1 unless told otherwise."""
+    values = {"model": "m", "input_price": 1, "output_price": 1, **keys}
+    return "\n".join(["[[price]]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())])
+
+
 @pytest.mark.parametrize(
     ("table", "told"),
     [
         ("price = 3", "price is not a list of tables: write each price as [[price]]"),
-        ('[[price]]\nmodel = "m"\ninput_price = 1\noutput_price = 1', "[[price]] 1 provider is missing"),
+        (price(), "[[price]] 1 provider is missing"),
+        (price(provider="nobody"), '[[price]] 1 provider "nobody" is none that has prices'),
+        (price(input_price=-1, provider="openai"), "line 37: [[price]] 1 input_price must be a number from 0 to 1e+06"),
+        (price(provider="openai", model="m*x"), "1 model must have 200 characters at most, and * only at its end"),
         (
-            '[[price]]\nprovider = "nobody"\nmodel = "m"\ninput_price = 1\noutput_price = 1',
-            '[[price]] 1 provider "nobody" is none that has prices',
-        ),
-        (
-            '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = -1\noutput_price = 1',
-            "line 38: [[price]] 1 input_price must be a number from 0 to 1e+06",
-        ),
-        (
-            '[[price]]\nprovider = "openai"\nmodel = "m*x"\ninput_price = 1\noutput_price = 1',
-            "[[price]] 1 model must have 200 characters at most, and * only at its end",
-        ),
-        (
-            '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\nbatch_input_price = 1',
+            price(provider="openai", batch_input_price=1),
             "[[price]] 1 batch_input_price needs batch_output_price beside it, or leave both out",
         ),
     ],

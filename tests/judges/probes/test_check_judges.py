@@ -117,10 +117,17 @@ def test_a_judge_that_does_not_answer_in_time_is_told_the_key(alike: Any, model_
     assert patient.problem == ""
 
 
-def test_prose_around_an_answer_is_no_reading_setting(alike: Any, model_server: LocalModels) -> None:
+def test_prose_thoughts_that_take_all_room_and_missing_counts_are_said(alike: Any, model_server: LocalModels) -> None:
     model_server.script({"m": {"text": 'Sure! {"reason": "", "response": "yes"}'}})
     (found,) = probe(alike("openai", "m"))
     assert "follow the schema" in found.problem and "set" not in found.problem
+    model_server.script({"m": {"verdict": "yes", "reasoning": 600}})
+    (found,) = probe(alike("openai", "m"))
+    assert "512 of them thinking" in found.problem and "max_output_tokens" in found.problem
+    model_server.script({"m": {"verdict": "yes", "fault": "no-usage"}})
+    (found,) = probe(alike("openai", "m"))
+    assert found.problem == "" and found.cost is None
+    assert any("how many tokens" in line for line in found.warnings)
 
 
 def test_a_thinking_model_with_512_tokens_is_warned_about(alike: Any, model_server: LocalModels) -> None:
@@ -144,18 +151,7 @@ def test_no_judge_of_a_decisions_endpoint_is_told_of_max_output_tokens(model_ser
         assert not first.thinks and _list_warnings(first, None, Catalogue()) == []
 
 
-def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(alike, model_server):
-    model_server.script({"m": {"verdict": "yes", "reasoning": 600}})
-    (found,) = probe(alike("openai", "m"))
-    assert "512 of them thinking" in found.problem and "max_output_tokens" in found.problem
-
-
-def test_what_the_file_says_about_reading_is_kept_in_another_mode(alike: Any) -> None:
-    made = remedies.change_parameters(alike("groq", extra_keys="refuse", unwrap="fence"), schema_mode="json_schema")
-    assert (made.extra_keys, made.unwrap, made.ignore_case) == ("refuse", "fence", False)
-
-
-def test_a_second_mode_is_read_as_strictly_as_its_file_would_read_it(alike: Any) -> None:
+def test_a_second_mode_is_read_as_its_file_would_read_it(alike: Any) -> None:
     judge = alike("groq", "m")
     refused = Rejected("host: 400 response_format", status=400)
     first = remedies.ProbeCall(judge, "vote", "", error=refused)
@@ -164,6 +160,8 @@ def test_a_second_mode_is_read_as_strictly_as_its_file_would_read_it(alike: Any)
     fenced = Reply(raw="", text='```json\n{"reason": "It does.", "response": "Yes"}\n```')
     said = remedies.describe_problem(first, remedies.ProbeCall(other, "vote", "", reply=fenced))
     assert all(line in said for line in ('schema_mode = "json_schema"', 'unwrap = "fence"', "ignore_case = true"))
+    made = remedies.change_parameters(alike("groq", extra_keys="refuse", unwrap="fence"), schema_mode="json_schema")
+    assert (made.extra_keys, made.unwrap, made.ignore_case) == ("refuse", "fence", False)
 
 
 def test_a_refused_summary_of_reasoning_is_thinking_s(alike: Any) -> None:
@@ -256,13 +254,6 @@ def test_a_context_that_is_too_short_for_chinese_alone_is_said(alike: Any) -> No
     (found,) = probe(alike(name, model))
     assert found.problem == ""
     assert any("26,624" in line for line in found.warnings) is (found.found["context"] < 26_512)
-
-
-def test_an_answer_that_does_not_say_what_it_used_is_warned_about(alike: Any, model_server: LocalModels) -> None:
-    model_server.script({"m": {"verdict": "yes", "fault": "no-usage"}})
-    (found,) = probe(alike("openai", "m"))
-    assert found.problem == "" and found.cost is None
-    assert any("how many tokens" in line for line in found.warnings)
 
 
 def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any, model_server: LocalModels) -> None:
