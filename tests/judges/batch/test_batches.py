@@ -250,22 +250,19 @@ def test_a_full_queue_is_waited_for(models: LocalModels) -> None:
     assert set(Batch.objects.values_list("calls", flat=True)) == {3}, "waited for, not split"
 
 
-@pytest.mark.slow
-def test_a_fault_of_all_batches_ends_after_twenty_refusals(models: LocalModels) -> None:
-    campaign, before = begun(models, "anthropic", pairs=40, refuse=[400, 999])
+@pytest.mark.parametrize(
+    ("provider", "status", "pairs", "creations"),
+    first_quick([("openai", 401, 8, 1), ("anthropic", 401, 8, 1), ("google", 401, 8, 1), ("anthropic", 400, 40, 20)]),
+)
+def test_a_dead_key_is_one_creation_and_a_fault_of_all_batches_ends_after_twenty(
+    models: LocalModels, provider: str, status: int, pairs: int, creations: int
+) -> None:
+    campaign, before = begun(models, provider, pairs=pairs, refuse=[status, 999])
     until(lambda: state_of(campaign) == "paused")
     until(lambda: not Work.objects.filter(state="running").exists())
-    assert models.stats()["batch_posts"] - before == 20
+    assert models.stats()["batch_posts"] - before == creations
     assert Work.objects.filter(state="failed").count() == 0
-
-
-@pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_a_dead_key_is_one_creation(models: LocalModels, provider: str) -> None:
-    campaign, before = begun(models, provider, pairs=8, refuse=[401, 999])
-    until(lambda: state_of(campaign) == "paused")
-    until(lambda: not Work.objects.filter(state="running").exists())
-    assert models.stats()["batch_posts"] - before == 1
-    assert Work.objects.filter(state="pending").count() == 8
+    assert status == 400 or Work.objects.filter(state="pending").count() == pairs
 
 
 @pytest.mark.slow

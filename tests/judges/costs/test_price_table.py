@@ -105,15 +105,6 @@ def test_taken_away_from_the_page_what_the_file_said_counts_again() -> None:
     assert enter_price(prices={}, **said) == "unchanged" and price_for_judge(held("a")) is None
 
 
-@pytest.mark.django_db
-def test_rows_are_never_altered() -> None:
-    enter_price(provider="openai", model="m", prices={"input_price": 1.0, "output_price": 1.0}, source="page")
-    for act in (lambda: PriceRow.objects.update(input_price=0.0), lambda: PriceRow.objects.all().delete()):
-        with pytest.raises(DatabaseError), transaction.atomic():
-            act()
-    assert PriceRow.objects.get().input_price == 1.0
-
-
 def price(**keys: object) -> str:
     """A [[price]] of model m, which costs 1 and 1 unless told otherwise."""
     values = {"model": "m", "input_price": 1, "output_price": 1, **keys}
@@ -204,12 +195,17 @@ def test_the_list_has_prices_of_batches_and_of_tiers() -> None:
 
 
 @pytest.mark.django_db
-def test_a_local_server_is_free_only_when_that_was_said() -> None:
+def test_a_local_server_is_free_only_when_that_was_said_and_rows_are_never_altered() -> None:
     configuration.store_judges_file(parse(FILE))
     assert price_for_judge(held("a")) is None and describe_price_source(held("a")) == "unknown"
     free = FILE.replace("base_url", "input_price = 0\noutput_price = 0\nbase_url")
     configuration.store_judges_file(parse(free))
     assert price_for_judge(held("a")) == FREE and describe_price_source(held("a")) == "free (set by you): judges file"
+    enter_price(provider="openai", model="m", prices={"input_price": 1.0, "output_price": 1.0}, source="page")
+    for act in (lambda: PriceRow.objects.update(input_price=0.0), lambda: PriceRow.objects.all().delete()):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            act()
+    assert PriceRow.objects.get().input_price == 1.0
 
 
 @pytest.fixture
@@ -224,12 +220,23 @@ def charlie(books: Collection, client: Client) -> Client:
     return client
 
 
-def test_the_page_says_each_price_and_where_it_is_from(books: Collection, charlie: Client) -> None:
+def test_the_page_says_each_price_and_a_wrong_one_and_keeps_the_form(books: Collection, charlie: Client) -> None:
     JudgeVersion.objects.create(name="listed", provider="openai", model="gpt-4o-mini")
     JudgeVersion.objects.create(name="local", provider="openai-compatible", model="l", input_price=0, output_price=0)
     page = charlie.get(reverse("prices", args=["books"])).text
     for words in ("judges file", "unknown", "genai-prices 0.", "$0.15", "Batch input: $0.075", "free (set by you)"):
         assert words in page, words
+    address = reverse("price", args=["books", JudgeVersion.objects.get(name="two").pk])
+    for given, told in (
+        ({"input_price": "-1", "output_price": "2.25"}, "greater than or equal to 0"),
+        ({"input_price": "1", "output_price": ""}, "required"),
+        ({"input_price": "1", "output_price": "2.25", "batch_input_price": "1"}, "Enter both batch prices"),
+    ):
+        wrong = charlie.post(address, {**given, "confirm": "1"})
+        assert wrong.status_code == 422 and told in wrong.text, told
+    assert "2.25" in wrong.text and not PriceRow.objects.exists()
+    nothing = charlie.post(address, {"away": "1", "confirm": "1"}, follow=True).text
+    assert "m-two has no entered price" in nothing
 
 
 def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(books: Collection, charlie: Client) -> None:
@@ -264,20 +271,6 @@ def test_the_page_says_what_counts_once_its_price_is_away(books: Collection, cha
         assert told in charlie.get(address).text
     asked = charlie.post(address, {"away": "1"}).text
     assert "$1.25" in asked and "(currently $3)" in asked
-
-
-def test_a_wrong_price_is_said_and_the_form_kept(books: Collection, charlie: Client) -> None:
-    address = reverse("price", args=["books", JudgeVersion.objects.get(name="two").pk])
-    for given, told in (
-        ({"input_price": "-1", "output_price": "2.25"}, "greater than or equal to 0"),
-        ({"input_price": "1", "output_price": ""}, "required"),
-        ({"input_price": "1", "output_price": "2.25", "batch_input_price": "1"}, "Enter both batch prices"),
-    ):
-        wrong = charlie.post(address, {**given, "confirm": "1"})
-        assert wrong.status_code == 422 and told in wrong.text, told
-    assert "2.25" in wrong.text and not PriceRow.objects.exists()
-    nothing = charlie.post(address, {"away": "1", "confirm": "1"}, follow=True).text
-    assert "m-two has no entered price" in nothing
 
 
 def test_a_campaign_that_had_no_price_can_have_a_budget_once_it_was_entered(books: Collection) -> None:

@@ -121,97 +121,77 @@ async def always(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             writer.write(answer())
 
 
-@pytest.mark.parametrize("sdk", SDKS)
-def test_a_large_request_arrives_whole_at_a_slow_server(sdk: str) -> None:
-    got = []
+def replying(written: bytes, requests: list[tuple[bytes, bytes]], *, after: float = 0.0, closes: bool = False) -> Serve:
+    """Takes one request and writes this, whatever comes of it."""
 
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.1)
-        got.append((await read_request(reader))[1])
-        writer.write(answer())
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(after)
+        requests.append(await read_request(reader))
+        writer.write(written)
+        if closes:
+            writer.close()
+
+    return serve
+
+
+def posted(serve: Serve, sdk: str, question: str = "?", times: int = 1) -> list[Body]:
+    """The answers to so many calls, one a moment after the other."""
+    found = []
 
     async def calls(url: str) -> None:
-        assert (await post(url, sdk, "x" * 1_000_000)).text == ANSWER.decode()
+        for _ in range(times):
+            found.append(await post(url, sdk, question))
+            await asyncio.sleep(0.05 * (times > 1))
 
-    against(slow, calls)
-    assert got[0].count(b"x") >= 1_000_000
+    against(serve, calls)
+    return found
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_large_request_arrives_whole_at_a_slow_server(sdk: str) -> None:
+    requests: list[tuple[bytes, bytes]] = []
+    (answered,) = posted(replying(answer(), requests, after=0.1), sdk, "x" * 1_000_000)
+    assert answered.text == ANSWER.decode() and requests[0][1].count(b"x") >= 1_000_000
 
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_call_shows_its_own_key_alone_and_asks_for_an_answer_that_is_not_packed(sdk: str) -> None:
-    heads = []
-
-    async def look(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append((await read_request(reader))[0].lower())
-        writer.write(answer())
-
-    async def calls(url: str) -> None:
-        await post(url, sdk)
-
-    against(look, calls)
-    names = [line.partition(b":")[0] for line in heads[0].split(b"\r\n")]
+    requests: list[tuple[bytes, bytes]] = []
+    posted(replying(answer(), requests), sdk)
+    head = requests[0][0].lower()
+    names = [line.partition(b":")[0] for line in head.split(b"\r\n")]
     shown = {"openai-compatible": b"authorization", "anthropic": b"x-api-key", "google": b"x-goog-api-key"}[sdk]
     assert [name for name in names if name in (b"authorization", b"x-api-key", b"x-goog-api-key")] == [shown]
-    assert KEY.encode() in heads[0] and b"set-for-each-call" not in heads[0]
-    assert heads[0].count(b"accept-encoding: identity") == 1 == heads[0].count(b"accept-encoding")
+    assert KEY.encode() in head and b"set-for-each-call" not in head
+    assert head.count(b"accept-encoding: identity") == 1 == head.count(b"accept-encoding")
 
 
 @pytest.mark.parametrize("sdk", SDKS)
 @pytest.mark.parametrize(("size", "kept"), [(100, 100), (50_000_000, 4_000_000)])
 def test_an_answer_that_is_packed_all_the_same_is_unpacked_within_bounds(sdk: str, size: int, kept: int) -> None:
     body = gzip.compress(b" " * size)
-
-    async def packing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await read_request(reader)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-
-    async def calls(url: str) -> None:
-        found = await post(url, sdk)
-        assert (len(found.text), found.whole) == (kept, size == kept)
-
-    against(packing, calls)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    (answered,) = posted(replying(head + body, []), sdk)
+    assert (len(answered.text), answered.whole) == (kept, size == kept)
 
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_an_idle_connection_that_the_server_closed_is_not_used_again(sdk: str) -> None:
-    served = []
-
-    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await read_request(reader)
-        served.append(1)
-        writer.write(answer())  # it says nothing of closing, and closes
-        writer.close()
-
-    async def calls(url: str) -> None:
-        for _ in range(3):
-            assert (await post(url, sdk)).text == ANSWER.decode()
-            await asyncio.sleep(0.05)
-
-    against(once, calls)
-    assert len(served) == 3
+    """It says nothing of closing, and closes."""
+    requests: list[tuple[bytes, bytes]] = []
+    answers = posted(replying(answer(), requests, closes=True), sdk, times=3)
+    assert {one.text for one in answers} == {ANSWER.decode()} and len(requests) == 3
 
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_second_answer_right_behind_the_first_is_not_taken_for_the_next_one(sdk: str) -> None:
-    async def talkative(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await read_request(reader)
-        writer.write(answer() + answer(b"stale"))
-
-    async def calls(url: str) -> None:
-        for _ in range(2):
-            assert (await post(url, sdk)).text == ANSWER.decode()
-            await asyncio.sleep(0.05)
-
-    against(talkative, calls)
+    answers = posted(replying(answer() + answer(b"stale"), []), sdk, times=2)
+    assert [one.text for one in answers] == [ANSWER.decode()] * 2
 
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_connection_that_breaks_before_the_answer_is_no_refused_connection(sdk: str) -> None:
     """What was sent may have been charged; where nobody listens it cannot."""
-
-    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await read_request(reader)
-        writer.close()
 
     async def calls(url: str) -> None:
         with pytest.raises(Unreachable) as broken:
@@ -222,7 +202,7 @@ def test_a_connection_that_breaks_before_the_answer_is_no_refused_connection(sdk
         assert "before an answer" in str(broken.value)
         assert str(refused.value).startswith("127.0.0.1:9: nothing answers")
 
-    against(mute, calls)
+    against(replying(b"", [], closes=True), calls)
 
 
 def caused(error: BaseException, *causes: BaseException) -> BaseException:
