@@ -252,7 +252,9 @@ def test_a_full_queue_is_waited_for(models: LocalModels) -> None:
 
 @pytest.mark.parametrize(
     ("provider", "status", "pairs", "creations"),
-    first_quick([("openai", 401, 8, 1), ("anthropic", 401, 8, 1), ("google", 401, 8, 1), ("anthropic", 400, 40, 20)]),
+    first_quick(
+        [("openai", 401, 8, 1), ("anthropic", 400, 40, 20), ("anthropic", 401, 8, 1), ("google", 401, 8, 1)], 2
+    ),
 )
 def test_a_dead_key_is_one_creation_and_a_fault_of_all_batches_ends_after_twenty(
     models: LocalModels, provider: str, status: int, pairs: int, creations: int
