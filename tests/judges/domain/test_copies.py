@@ -194,10 +194,19 @@ def test_a_panel_of_each_size_is_chosen(candidates: Collection, size: int, sets:
     assert f" of {size} judges is " in out.getvalue()
 
 
-def test_a_size_that_no_panel_has_is_refused(candidates: Collection) -> None:
+def test_a_size_that_no_panel_has_and_one_judge_under_two_names_are_refused(candidates: Collection) -> None:
     with pytest.raises(BadInput, match="Choose 3, 5, 7 or 9 judges"):
         choose_panel(candidates, size=4)
     assert [subsets.most_candidates(size) for size in (3, 5, 7, 9)] == [40, 40, 26, 22]
+    make_judge("again", model=f"m-{HONEST[0]}")
+    for ask in (
+        lambda names: preview_change(candidates, names),
+        lambda names: make_panel(collection=candidates, judges=names),
+    ):
+        with pytest.raises(BadInput, match=f"{HONEST[0]}, again are one model"):
+            ask([HONEST[0], HONEST[1], "again"])
+    assert not Panel.objects.filter(name="books:chosen").exists()
+    assert preview_change(candidates, [HONEST[1], HONEST[2], "again"])["majority"] == 2
 
 
 def test_the_page_chooses_a_size_and_the_panel_gets_its_majority(candidates: Collection, client: Client) -> None:
@@ -212,18 +221,6 @@ def test_the_page_chooses_a_size_and_the_panel_gets_its_majority(candidates: Col
     assert (made.ensemble, made.majority) == (HONEST[:3], 2)
     make_panel(collection=candidates, judges=HONEST[:7])
     assert Panel.objects.get(name="books:chosen").majority == 4
-
-
-def test_one_judge_under_two_names_sits_on_no_chosen_panel(candidates: Collection) -> None:
-    make_judge("again", model=f"m-{HONEST[0]}")
-    for ask in (
-        lambda names: preview_change(candidates, names),
-        lambda names: make_panel(collection=candidates, judges=names),
-    ):
-        with pytest.raises(BadInput, match=f"{HONEST[0]}, again are one model"):
-            ask([HONEST[0], HONEST[1], "again"])
-    assert not Panel.objects.filter(name="books:chosen").exists()
-    assert preview_change(candidates, [HONEST[1], HONEST[2], "again"])["majority"] == 2
 
 
 def test_candidates_known_to_be_one_model_are_copies_whatever_they_answered() -> None:
