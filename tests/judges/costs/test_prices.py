@@ -88,11 +88,19 @@ def test_calls_follow_the_policy(policy: str, low: int, upper: int) -> None:
     assert low <= calls.expected <= upper
 
 
-def test_one_round_and_an_early_stop_need_fewer_calls() -> None:
+def test_one_round_and_an_early_stop_need_fewer_calls_and_writing_one_call_or_two() -> None:
     assert estimate_campaign(options("debate", rounds=1), PROMPTS).calls.upper == 200
     early = estimate_campaign(options("ensemble", early_stop=True), PROMPTS).calls
     assert early.low == pytest.approx(300)
     assert early.expected < estimate_campaign(options("ensemble"), PROMPTS).calls.expected
+    # 10 pairs: 10 to 20 texts, and for each of them its entities and its scores. Prompts of 100 and 200 bytes.
+    prompts = [Prompt(name, "", "", "x" * size) for name, size in (("write", 100), ("entity", 100), ("measure", 200))]
+    writing = CampaignSize(10, "evidence", voters=[OWN])
+    assert estimate_campaign(writing, prompts).calls == Range(10, 13, 20)
+    both = estimate_campaign(replace(writing, voters=[OWN, replace(OWN, name="measurer")]), prompts)
+    assert both.calls == Range(30, 39, 60)
+    low_tokens = 10 * (100 + 100 + 200) / 5
+    assert both.tokens_in.low == low_tokens and both.tokens_out.expected == 13 * (250 + 40 + 120)
 
 
 def test_the_cost_lies_between_its_bounds_grows_with_the_pairs_and_is_free_offline_and_for_nothing() -> None:
@@ -125,17 +133,6 @@ def test_an_unknown_price_is_named_and_there_is_no_total_but_what_it_costs_at_le
     alone = estimate_campaign(CampaignSize(1000, "debate", [OWN]), PROMPTS)
     assert alone.cost is not None and whole.known == alone.cost and whole.cost is None
     assert f"at least about ${alone.cost.expected:,.2f}, " in whole.line() and "price of new" in whole.line()
-
-
-def test_writing_takes_one_call_or_two_and_measuring_twice_as_many() -> None:
-    """10 pairs: 10 to 20 texts, and for each of them its entities and its scores. Prompts of 100 and 200 bytes."""
-    prompts = [Prompt(name, "", "", "x" * size) for name, size in (("write", 100), ("entity", 100), ("measure", 200))]
-    writing = CampaignSize(10, "evidence", voters=[OWN])
-    assert estimate_campaign(writing, prompts).calls == Range(10, 13, 20)
-    both = estimate_campaign(replace(writing, voters=[OWN, replace(OWN, name="measurer")]), prompts)
-    assert both.calls == Range(30, 39, 60)
-    low_tokens = 10 * (100 + 100 + 200) / 5
-    assert both.tokens_in.low == low_tokens and both.tokens_out.expected == 13 * (250 + 40 + 120)
 
 
 def test_the_tier_that_served_the_call_is_the_tier_that_is_paid() -> None:

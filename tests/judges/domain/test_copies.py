@@ -86,27 +86,6 @@ def test_after_an_early_stop_only_the_samples_drawn_first_are_used(sampled: Camp
         assert {name for name, row in found.items() if row[column] >= 0} == {f"judge #{n + 1}" for n in drawn}
 
 
-def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Campaign, admin: Client) -> None:
-    books = sampled.collection
-    other = make_judge("other", parameters={"temperature": 0.7})
-    make_votes(make_campaign(books, [other]), books.pair_set.order_by("pk")[0], [other], [1])
-    report = agreement_report(books, choose_assessors(known_assessors(books)))
-    told = build_json_document(report)
-    assert told["copies"] == [["judge #1", "judge #2", "judge #3"]]
-    marked = {(one["a"], one["b"]): one.get("copies", False) for one in told["pairwise"]}
-    assert marked["judge #1", "judge #3"] and not marked["judge #1", "other"]
-    rows = list(agreement_page.csv_rows(report))
-    assert {row[:2]: row[-1] for row in rows}["judge #1", "judge #2"] == "yes"
-    text = admin.get("/c/books/quality/").text
-    assert "judge #1, judge #2, judge #3 are one model with the same parameters. Their agreement shows" in text
-    assert "judge #1 and judge #2: " in text and ", same model" in text
-    two = admin.get("/c/books/agreement/two/", {"a": "judge #1", "b": "judge #2"}).text
-    assert "how consistent" in two
-    out = StringIO()
-    call_command("agreement", "books", stdout=out)
-    assert "(same model)" in out.getvalue()
-
-
 def test_stored_figures_of_samples_keep_who_they_are(sampled: Campaign) -> None:
     books, known = sampled.collection, known_assessors(sampled.collection)
     asked = agreement_page.AgreementFilters(tuple(choose_assessors(known)), "all", "kappa", None, True)
@@ -160,7 +139,7 @@ def test_a_judge_alone_gives_no_share_of_a_panels_votes(sampled: Campaign) -> No
     assert sorted(row.target_score for row in rows if row.target_score is not None) == [0, 1 / 3, 2 / 3, 1]
 
 
-def test_pages_show_each_sample_and_how_many_must_agree(sampled: Campaign, admin: Client) -> None:
+def test_pages_show_each_sample_and_whose_kappa_is_of_one_model_with_itself(sampled: Campaign, admin: Client) -> None:
     pair = sampled.collection.pair_set.order_by("pk")[0]
     text = admin.get(f"/c/books/pairs/{pair.pk}/").text
     for number in (1, 2, 3):
@@ -168,6 +147,24 @@ def test_pages_show_each_sample_and_how_many_must_agree(sampled: Campaign, admin
     campaigns = admin.get("/c/books/campaigns/").text
     assert "3 of them are samples of m-judge" in campaigns
     assert panel_of(sampled).judges == ("judge #1", "judge #2", "judge #3")
+    books = sampled.collection
+    other = make_judge("other", parameters={"temperature": 0.7})
+    make_votes(make_campaign(books, [other]), books.pair_set.order_by("pk")[0], [other], [1])
+    report = agreement_report(books, choose_assessors(known_assessors(books)))
+    told = build_json_document(report)
+    assert told["copies"] == [["judge #1", "judge #2", "judge #3"]]
+    marked = {(one["a"], one["b"]): one.get("copies", False) for one in told["pairwise"]}
+    assert marked["judge #1", "judge #3"] and not marked["judge #1", "other"]
+    rows = list(agreement_page.csv_rows(report))
+    assert {row[:2]: row[-1] for row in rows}["judge #1", "judge #2"] == "yes"
+    text = admin.get("/c/books/quality/").text
+    assert "judge #1, judge #2, judge #3 are one model with the same parameters. Their agreement shows" in text
+    assert "judge #1 and judge #2: " in text and ", same model" in text
+    two = admin.get("/c/books/agreement/two/", {"a": "judge #1", "b": "judge #2"}).text
+    assert "how consistent" in two
+    out = StringIO()
+    call_command("agreement", "books", stdout=out)
+    assert "(same model)" in out.getvalue()
 
 
 # --- choosing a panel of another size ---

@@ -106,14 +106,6 @@ def test_single_labels_by_a_verdict_and_fails_without_one(vote, state, label, re
     assert (outcome.state, outcome.label, outcome.reason) == (state, label, reason)
 
 
-def test_failed_pairs_go_to_people_only_where_asked_for():
-    for policy in set(RoutingPolicy) - {RoutingPolicy.HUMAN}:
-        turns, votes = _debate((ERROR, YES)), _votes(ERROR)
-        assert decide(policy, 2, 3, turns, votes).state == "failed"
-        sent = decide(policy, 2, 3, turns, votes, failed_to_people=True)
-        assert (sent.state, sent.reason) == ("escalated", "error")
-
-
 def test_what_is_not_over_is_not_decided():
     for policy, turns, votes in (
         ("debate", {}, {}),
@@ -129,11 +121,16 @@ def test_what_is_not_over_is_not_decided():
         decide("lara", 2, 3, AGREED, FIVE_YES)
 
 
-def test_the_round_of_agreement_is_kept_whatever_came_of_the_pair():
+def test_the_round_of_agreement_is_kept_and_failed_pairs_go_to_people_only_where_asked_for():
     second = _debate((YES, NO), (NO, NO))
     assert decide(BOTH, 2, 3, second, FIVE_NO).agreed_in_round == 2
     assert decide(BOTH, 2, 3, second, FIVE_YES).agreed_in_round == 2
     assert decide(BOTH, 2, 3, OPEN, FIVE_YES).agreed_in_round is None
+    for policy in set(RoutingPolicy) - {RoutingPolicy.HUMAN}:
+        turns, votes = _debate((ERROR, YES)), _votes(ERROR)
+        assert decide(policy, 2, 3, turns, votes).state == "failed"
+        sent = decide(policy, 2, 3, turns, votes, failed_to_people=True)
+        assert (sent.state, sent.reason) == ("escalated", "error")
 
 
 CALL = st.sampled_from([YES, NO, ERROR, REFUSED, UNPARSED, TRUNCATED, OUT_OF_RANGE])

@@ -106,13 +106,17 @@ def test_samples_that_would_be_alike_are_refused_with_the_reason(more: str, why:
     assert 'ensemble names "a" 3 times' in str(caught.value) and why in str(caught.value)
 
 
-def test_samples_of_a_warm_judge_and_of_one_without_temperature_are_taken() -> None:
+def test_samples_are_taken_where_they_can_differ_and_copies_are_one_model() -> None:
     assert panel('ensemble = ["a", "a", "a", "a", "a"]', "a", more="temperature = 0.7").ensemble == ["a"] * 5
     own = '[[judge]]\nname = "a"\nprovider = "anthropic"\nmodel = "m"\n[panel]\nensemble = ["a", "a", "a"]'
     assert parse(own).panel.majority == 2
     offline = '[[judge]]\nname = "a"\nprovider = "offline"\nmodel = "bm25"\n[panel]\nensemble = ["a", "a", "a"]'
     with pytest.raises(BadInput, match="offline judges answer"):
         parse(offline)
+    found = [judge(1), judge(2, model="n"), judge(3, api_key_env="OTHER"), judge(4, parameters={"temperature": 1})]
+    assert copy_groups(found) == ((0, 2),)
+    assert sample_indexes(found) == (0, 0, 1, 0), "or two accounts of one model would share one cached answer"
+    assert number_names(["a", "b", "a", "a"]) == ("a #1", "b", "a #2", "a #3")
 
 
 # --- copies and their names ---
@@ -120,13 +124,6 @@ def test_samples_of_a_warm_judge_and_of_one_without_temperature_are_taken() -> N
 
 def judge(number: int, name: str = "", model: str = "m", **values: object) -> Judge:
     return Judge(name or f"j{number}", "openai", model, id=number, **values)
-
-
-def test_copies_are_one_model_with_the_same_parameters_whatever_their_names_and_keys() -> None:
-    found = [judge(1), judge(2, model="n"), judge(3, api_key_env="OTHER"), judge(4, parameters={"temperature": 1})]
-    assert copy_groups(found) == ((0, 2),)
-    assert sample_indexes(found) == (0, 0, 1, 0), "or two accounts of one model would share one cached answer"
-    assert number_names(["a", "b", "a", "a"]) == ("a #1", "b", "a #2", "a #3")
 
 
 # --- early stop ---

@@ -203,13 +203,6 @@ def test_an_account_that_asks_to_wait_for_long_ends_the_asking_at_once(books, mo
     assert len(model_server.requests()) <= asking.AT_ONCE
 
 
-@pytest.mark.django_db
-def test_the_offline_panel_is_asked_without_its_debaters_and_for_nothing(books):
-    _, document = check("--panel", "offline")
-    assert len(document["judges"]) == 5 and all(one["cost"] == 0 for one in document["judges"])
-    assert all(one["repeated"] == one["repeats"] for one in document["judges"])
-
-
 # Stored and shown
 
 
@@ -303,13 +296,16 @@ def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twic
 
 
 @pytest.mark.django_db
-def test_a_pair_on_which_references_differ_is_no_probe(books):
+def test_a_pair_on_which_references_differ_is_no_probe_and_the_offline_panel_costs_nothing(books):
     query = make_query(books, "Which?")
     disputed, other = make_pair(books, query), make_pair(books, query)
     for name, grade in (("experts", 0), ("qrels", 3)):
         make_judgment(disputed, make_assessor(books, name, "reference"), grade)
     make_judgment(other, make_assessor(books, "qrels", "reference"), 0)
     assert f"query-{query.pk}" not in {probe.name for probe in self_checks.collection_probes(books)}
+    _, document = check("--panel", "offline")
+    assert len(document["judges"]) == 5 and all(one["cost"] == 0 for one in document["judges"])
+    assert all(one["repeated"] == one["repeats"] for one in document["judges"])
 
 
 @pytest.mark.django_db

@@ -119,7 +119,7 @@ def test_a_round_without_its_own_kind_of_history_is_refused(round: int, history:
         turn_prompt(ASKED, FOR, round, history)
 
 
-def test_queries_without_answers_have_prompt_versions_of_their_own() -> None:
+def test_queries_without_answers_have_prompt_versions_and_a_repair_names_the_problem() -> None:
     assert turn_prompt(ASKED, FOR, 1).name == "debate-answers"
     assert turn_prompt(PLAIN, FOR, 1).name == "debate-plain"
     assert vote_prompt(ASKED).name == "vote-answers"
@@ -127,6 +127,13 @@ def test_queries_without_answers_have_prompt_versions_of_their_own() -> None:
     assert "every listed answer" in vote_prompt(ASKED).system
     assert "every listed answer" not in vote_prompt(PLAIN).system
     assert "answer 1" not in vote_prompt(PLAIN).user
+    prompt = vote_prompt(ASKED)
+    problem = '"response" is neither "yes" nor "no"'
+    repaired = repair_prompt(prompt, f"{problem}.")
+    assert repaired.user.startswith(prompt.user)
+    assert f": {problem}. " in repaired.user
+    assert repaired.system == prompt.system
+    assert repair_prompt(repaired, "it was empty").name == repaired.name == "vote-answers-repair"
 
 
 def test_every_rendered_prompt_carries_the_hash_of_its_version() -> None:
@@ -152,16 +159,6 @@ def test_two_documents_stand_side_by_side_with_their_query_and_swap_with_the_ord
     assert SUFFICIENCY.text in prompt.system and prompt.system == swapped.system
     assert "Ignore the query" not in _outside(prompt) and _outside(prompt) == _outside(swapped)
     assert prompt.name == "prefer-answers" and prompt.sha256 == swapped.sha256
-
-
-def test_a_repair_changes_the_prompt_and_names_the_problem() -> None:
-    prompt = vote_prompt(ASKED)
-    problem = '"response" is neither "yes" nor "no"'
-    repaired = repair_prompt(prompt, f"{problem}.")
-    assert repaired.user.startswith(prompt.user)
-    assert f": {problem}. " in repaired.user
-    assert repaired.system == prompt.system
-    assert repair_prompt(repaired, "it was empty").name == repaired.name == "vote-answers-repair"
 
 
 def test_the_collections_definition_is_part_of_every_prompt() -> None:
