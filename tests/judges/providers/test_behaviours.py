@@ -153,29 +153,29 @@ def of_quota(span: str) -> dict[str, Any]:
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
-XAI = "The caller does not have permission to execute the specified operation"
-AZURE = {
-    "code": "content_filter",
-    "status": 400,
-    "innererror": {
-        "code": "ResponsibleAIPolicyViolation",
-        "content_filter_result": {"violence": {"filtered": True, "severity": "medium"}},
-    },
+XAI = {
+    "code": "The caller does not have permission to execute the specified operation",
+    "error": "Content violates usage guidelines. Team: 1, Failed check: SAFETY_CHECK_TYPE_BIO",
 }
+VIOLENT = {"content_filter_result": {"violence": {"filtered": True, "severity": "medium"}}}
+AZURE = said(
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+    **{"code": "content_filter", "status": 400},
+    innererror={"code": "ResponsibleAIPolicyViolation", **VIOLENT},
+)
 BEHIND = {"raw": '{"error": {"code": "content_filter", "message": "filtered"}}', "provider_name": "Azure"}
+FLAGGED = said("Input flagged", code=403, metadata={"reasons": ["violence"], "flagged_input": "how to ..."})
+FIREWALLED = "HTML in place of an answer: Attention Required!"
+TOO_LARGE = NGINX.format("413 Request Entity Too Large")
+ANOTHER = "take another judge"
+UNKNOWN_FIELD = {"detail": [{"loc": ["body"], "msg": "extra fields"}]}
+NO_ZERO = said("Unsupported value: 'temperature' does not support 0.")
+NO_SYSTEM = said("System role not supported", type="BadRequestError")
+OLD_API = said("response_format is enabled only for api versions 2024-08-01")
 
 OF_TEXT = [
-    of_text(
-        "xai: safety check",
-        403,
-        {"code": XAI, "error": "Content violates usage guidelines. Team: 1, Failed check: SAFETY_CHECK_TYPE_BIO"},
-        every="take another judge",
-    ),
-    of_text(
-        "openrouter: flagged",
-        403,
-        said("Input flagged", code=403, metadata={"reasons": ["violence"], "flagged_input": "how to ..."}),
-    ),
+    of_text("xai: safety check", 403, XAI, every=ANOTHER),
+    of_text("openrouter: flagged", 403, FLAGGED),
     of_text("openrouter: reasons alone", 403, said("Forbidden", metadata={"reasons": ["self-harm"]})),
     of_text("openrouter: flagged input alone", 403, said("Blocked", metadata={"flagged_input": "x"})),
     of_text("openrouter: a filter behind a 502", 502, said("Provider returned error", metadata=BEHIND), "filtered"),
@@ -184,14 +184,7 @@ OF_TEXT = [
     of_text("openai: policy as 400", 400, said("Your request was rejected", code="content_policy_violation")),
     of_text("openai: invalid prompt", 400, said("Invalid prompt: it was flagged", code="invalid_prompt")),
     of_text("openai: a safety identifier", 400, said("This request was blocked for safety reasons.")),
-    of_text(
-        "azure: filter",
-        400,
-        said(
-            "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", **AZURE
-        ),
-        every="take another judge",
-    ),
+    of_text("azure: filter", 400, AZURE, every=ANOTHER),
     of_text("deepseek: risk", 400, said("Content Exists Risk", type="invalid_request_error")),
     of_text("qwen: inspection", 400, said("Input data may be inappropriate.", code="data_inspection_failed")),
     of_text("dashscope: inspection", 400, {"code": "DataInspectionFailed", "message": "Not accepted."}),
@@ -206,13 +199,9 @@ OF_TEXT = [
     of_text("google, as a 400", 400, said("The prompt was blocked: PROHIBITED_CONTENT", code=400)),
     of_text("451", 451, said("Flagged by moderation")),
     of_text("422 of a filter", 422, said("prohibited_content")),
-    of_text(
-        "a firewall before the server", 403, FIREWALL, "HTML in place of an answer: Attention Required!", every="HTML"
-    ),
+    of_text("a firewall before the server", 403, FIREWALL, FIREWALLED, every="HTML"),
     of_text("413", 413, said("Request too large")),
-    of_text(
-        "413 of nginx", 413, NGINX.format("413 Request Entity Too Large"), "Entity Too Large", every="context length"
-    ),
+    of_text("413 of nginx", 413, TOO_LARGE, "Entity Too Large", every="context length"),
     of_text("openai: length", 400, said("maximum context length is 8192 tokens", code="context_length_exceeded")),
     of_text("anthropic: length", 400, said("prompt is too long: 213000 tokens > 200000 maximum")),
     of_text("google: length", 400, said("The input token count (9) exceeds the maximum number of tokens (8)")),
@@ -229,16 +218,10 @@ OF_TEXT = [
     # Without a word about it: of the text, as long as others are answered.
     of_nobody("a 403 that says nothing", 403, said("scripted 403"), "403 scripted"),
     of_nobody("403 of a policy at openrouter", 403, said("No allowed providers are available"), "No allowed providers"),
-    of_nobody(
-        "a field that it does not know", 422, {"detail": [{"loc": ["body"], "msg": "extra fields"}]}, "check_judges"
-    ),
+    of_nobody("a field that it does not know", 422, UNKNOWN_FIELD, "check_judges"),
     of_nobody("openai: temperature", 400, said("Unsupported value: 'temperature' does not support 0."), '= "default"'),
-    of_nobody(
-        "vllm: no system role", 400, said("System role not supported", type="BadRequestError"), 'system = "user"'
-    ),
-    of_nobody(
-        "azure: api version", 400, said("response_format is enabled only for api versions 2024-08-01"), "api_version"
-    ),
+    of_nobody("vllm: no system role", 400, NO_SYSTEM, 'system = "user"'),
+    of_nobody("azure: api version", 400, OLD_API, "api_version"),
     of_nobody("openrouter: key limit", 403, said("Key limit exceeded (total limit)", code=403), "Key limit exceeded"),
     of_nobody("a moved server", 308, " ", "308 redirects are not followed"),
     of_nobody("405 of nginx", 405, NGINX.format("405 Not Allowed"), "405"),
