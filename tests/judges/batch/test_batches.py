@@ -384,14 +384,11 @@ def test_some_refused_calls_of_a_batch_are_their_pairs_own(models: LocalModels) 
     assert len(models.requests()) == 30, "none was asked again"
 
 
-def test_batches_are_cut_by_calls_and_by_bytes() -> None:
+def test_batches_are_cut_by_calls_and_by_bytes_and_leave_room_within_what_providers_take() -> None:
     most = (3, 100)  # calls and bytes
     assert store.chunk_calls([(number, 10) for number in range(7)], *most) == [[0, 1, 2], [3, 4, 5], [6]]
     assert store.chunk_calls([(1, 60), (2, 40), (3, 1), (4, 99), (5, 400), (6, 5)], *most) == [[1, 2], [3, 4], [5], [6]]
     assert store.chunk_calls([], *most) == []
-
-
-def test_the_bounds_leave_room_within_what_the_providers_take() -> None:
     documented = {"chat": (50_000, 200e6), "messages": (100_000, 256e6), "generate": (None, 20e6)}
     for wire, (calls, size) in documented.items():
         assert MOST[wire][1] <= 0.8 * size and (calls is None or MOST[wire][0] <= 0.8 * calls)
