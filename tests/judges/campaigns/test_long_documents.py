@@ -1,10 +1,6 @@
 """Documents longer than judges read are counted, marked, and handled as the collection says."""
 
 import json
-import os
-import signal
-import subprocess
-import time
 from collections import Counter
 from io import StringIO
 from pathlib import Path
@@ -15,20 +11,18 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from config.env import ROOT
 from corpus.document_limit import SHOWN, cut_windows
 from corpus.models import Collection, Item, Pair
-from jobs.processes import spawn_child
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import build_configuration
 from judges.campaigns.forecasts import forecast_judging
 from judges.campaigns.selectors import debate_of
 from judges.models import Attempt, Campaign, Work
 from judges.models.batches import Batch
-from judges.workers import worker_pool
 from tests.engine_parts import FAST, judge, make_judge, make_panel, state_of
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import until
+from tests.judges.killing import kill, own_worker
 from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
 
@@ -202,17 +196,13 @@ def test_a_killed_worker_s_windows_are_not_paid_twice(manage, model_server, inst
     collection = windowed()
     make_panel(model_server, debate=("yes+a", "no+b"), votes=tuple(f"no+v{place}" for place in range(3)))
     model_server.script({"*": {"verdict": "no", "latency": 0.3}})
-    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
-    own = spawn_child(worker_pool.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    own = own_worker(instance, processes=1)
     lifecycle.start_campaign(collection=collection, configuration=build_configuration())
     until(lambda: len(model_server.requests()) >= 8)
-    killed = time.time()
-    os.killpg(own.pid, signal.SIGKILL)
-    own.wait()
-    time.sleep(0.6)
+    killed, dead = kill(own)
     done = manage("judge", "books", "--wait", "--json", "--workers", 1, environment=FAST)
     assert done.json["labels"] == {"0": 2}
-    repeated, _flying = repeated_beyond_flight(model_server.requests(), killed, time.time())
+    repeated, _flying = repeated_beyond_flight(model_server.requests(), killed, dead)
     assert repeated == 0
     assert Counter(Attempt.objects.filter(counts=True).values_list("window", flat=True)) == {n: 5 for n in range(4)}
 

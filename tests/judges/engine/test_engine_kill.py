@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -11,13 +10,11 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from config.env import ROOT
-from jobs.processes import spawn_child
 from judges.campaigns.selectors import campaign_status
 from judges.models import Attempt
-from judges.workers import worker_pool
 from tests.engine_parts import FAST, begin, collection_of, make_panel, scene, state_of, sums_up
 from tests.instances import until
+from tests.judges.killing import kill, own_worker
 from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
 
@@ -28,15 +25,10 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(manage,
     collection = collection_of(24)
     make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
     model_server.script({"*": {"verdict": "yes", "latency": 0.3}})
-    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "8"}
-    own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    own = own_worker(instance, calls=8)
     campaign = begin(collection)
     until(lambda: len(model_server.requests()) >= 40)
-    killed = time.time()
-    os.killpg(own.pid, signal.SIGKILL)
-    own.wait()
-    time.sleep(1.0)  # what it sent may still be on its way
-    dead = time.time()
+    killed, dead = kill(own)
     before = Attempt.objects.count()
     assert 0 < before < 24 * 7
     done = manage("judge", "books", "--wait", "--json", "--workers", 1, environment=FAST)

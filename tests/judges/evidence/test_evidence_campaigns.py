@@ -1,27 +1,21 @@
 """Contribution and evidence through the engine, with real workers against the local model server."""
 
 import json
-import os
-import signal
-import subprocess
-import time
 from collections import Counter
 
 import pytest
 
-from config.env import ROOT
 from corpus.errors import BadInput
 from corpus.evidence.targets import newest_targets, texts_of
 from corpus.models import Item, Judgment, Label, Pair, Target
-from jobs.processes import spawn_child
 from judges.campaigns import configurations, lifecycle, selectors
 from judges.campaigns import evidence_campaigns as campaigns
 from judges.models import Attempt, Campaign, Work
-from judges.workers import worker_pool
 from tests.called import call
 from tests.conftest import Finished
 from tests.engine_parts import FAST, collection_of, make_judge, pairs_of, sums_up
 from tests.instances import until
+from tests.judges.killing import kill, own_worker
 from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
 
@@ -255,17 +249,12 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(manage, model_ser
     listed = {"contains": LIST, "text": '{"entities": ["hashable"]}', **slow}
     writers = [{"contains": f"mapping number {n} ", **written(n), **slow} for n in range(PAIRS)]
     model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
-    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
-    own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    own = own_worker(instance)
     wanted = campaigns.writer_configuration("writer", "measurer")
     campaign = lifecycle.start_campaign(collection=collection, configuration=wanted).campaign
     assert campaign is not None
     until(lambda: len(model_server.requests()) >= PAIRS)
-    killed = time.time()
-    os.killpg(own.pid, signal.SIGKILL)
-    own.wait()
-    time.sleep(1.0)  # what it sent may still be on its way
-    dead = time.time()
+    killed, dead = kill(own)
     assert 0 < Attempt.objects.count() < 3 * PAIRS
     options = ("--writer", "writer", "--measure", "measurer", "--wait", "--json", "--workers", 1)
     done = manage("write_evidence", "books", *options, environment=FAST)
