@@ -89,38 +89,30 @@ def test_no_answer_of_a_thinking_model_is_truncated(model_server: LocalModels, p
     assert cut.truncated
 
 
-@pytest.mark.parametrize(
-    ("preset", "model", "thinks"),
-    [
-        ("bedrock", "eu.anthropic.claude-haiku-4-5-20251001-v1:0", False),
-        ("bedrock", "anthropic.claude-mythos-5", True),
-        ("vertex-anthropic", "claude-haiku-5-5", True),
-        ("vertex-anthropic", "claude-opus-4-8", False),
-        ("vertex", "gemini-2.5-flash", True),
-        ("vertex", "gemini-2.5-flash-lite", False),
-        ("vertex", "gemini-3-pro", True),
-        ("vertex", "gemini-2.0-flash", False),
-        ("openai", "gpt-6", True),
-        ("openai-responses", "gpt-5-chat-latest", False),
-        ("openrouter", "anthropic/claude-opus-5", True),
-        ("openrouter", "anthropic/claude-opus-4.5", False),
-        ("openrouter", "openai/gpt-5-chat", False),
-        ("openrouter", "x-ai/grok-4-fast:non-reasoning", False),
-        ("openrouter", "x-ai/grok-4-fast", True),
-        ("groq", "moonshotai/kimi-k2-thinking", True),
-        ("vllm", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
-        ("vllm", "deepseek-r1:8b", True),
-        ("vllm", "Qwen/Qwen3-8B", True),
-        ("vllm", "qwen3:8b", True),
-        ("vllm", "Qwen/Qwen3-235B-A22B-Thinking-2507", True),
-        ("vllm", "Qwen/QwQ-32B", True),
-        ("vllm", "openai/gpt-oss-20b", True),
-        ("vllm", "Qwen/Qwen3-30B-A3B-Instruct-2507", False),
-        ("vllm", "Qwen/Qwen2.5-7B-Instruct", False),
-        ("vllm", "meta-llama/Llama-3.1-8B-Instruct", False),
-        ("vllm", "gemma3:4b", False),
-    ],
-)
+THINKERS = {
+    "bedrock": ["anthropic.claude-mythos-5"],
+    "vertex-anthropic": ["claude-haiku-5-5"],
+    "vertex": ["gemini-2.5-flash", "gemini-3-pro"],
+    "openai": ["gpt-6"],
+    "openrouter": ["anthropic/claude-opus-5", "x-ai/grok-4-fast"],
+    "groq": ["moonshotai/kimi-k2-thinking"],
+    "vllm": ["deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "deepseek-r1:8b", "Qwen/Qwen3-8B", "qwen3:8b", "Qwen/QwQ-32B"],
+    "sglang": ["Qwen/Qwen3-235B-A22B-Thinking-2507", "openai/gpt-oss-20b"],
+}
+OTHERS = {
+    "bedrock": ["eu.anthropic.claude-haiku-4-5-20251001-v1:0"],
+    "vertex-anthropic": ["claude-opus-4-8"],
+    "vertex": ["gemini-2.5-flash-lite", "gemini-2.0-flash"],
+    "openai-responses": ["gpt-5-chat-latest"],
+    "openrouter": ["anthropic/claude-opus-4.5", "openai/gpt-5-chat", "x-ai/grok-4-fast:non-reasoning"],
+    "vllm": ["Qwen/Qwen3-30B-A3B-Instruct-2507", "Qwen/Qwen2.5-7B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"],
+    "ollama": ["gemma3:4b"],
+}
+NAMED_MODELS = [(preset, model, True) for preset, models in THINKERS.items() for model in models]
+NAMED_MODELS += [(preset, model, False) for preset, models in OTHERS.items() for model in models]
+
+
+@pytest.mark.parametrize(("preset", "model", "thinks"), NAMED_MODELS)
 def test_models_are_known_to_think_by_their_names(model_server, preset, model, thinks):
     judge = judge_of(model_server, preset, model)
     assert (judge.max_output_tokens, known_to_think(model, judge.parameters, judge.preset)) == (
