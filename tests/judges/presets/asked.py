@@ -19,11 +19,11 @@ INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")
 
 def judge_of(models: LocalModels, preset: str, model: str = "yes", alike: str = "", **keys: Any) -> Judge:
     """A judge as a file with these keys makes it, at the look-alike of the preset or a variant of it."""
-    found = LOOK_ALIKES[alike or preset]
-    own = {key: value for key, value in found.judge.items() if value != ""}
+    look_alike = LOOK_ALIKES[alike or preset]
+    own = {key: value for key, value in look_alike.judge.items() if value != ""}
     if "token_command" not in own and preset != "bedrock":
         own["api_key_env"] = KEY_ENV
-    home = f"{models.google}/{alike or preset}{found.home}"
+    home = f"{models.google}/{alike or preset}{look_alike.home}"
     entry = {"name": "j", "provider": preset, "model": model, "base_url": home, **own, **keys}
     entry = {key: value for key, value in entry.items() if value is not None}
     return Judge(id=1, **asdict(JudgeTable.model_validate(entry).entry()))

@@ -136,15 +136,15 @@ def replying(written: bytes, requests: list[tuple[bytes, bytes]], *, after: floa
 
 def posted(serve: Serve, sdk: str, question: str = "?", times: int = 1) -> list[Body]:
     """The answers to so many calls, one a moment after the other."""
-    found = []
+    bodies = []
 
     async def calls(url: str) -> None:
         for _ in range(times):
-            found.append(await post(url, sdk, question))
+            bodies.append(await post(url, sdk, question))
             await asyncio.sleep(0.05 * (times > 1))
 
     against(serve, calls)
-    return found
+    return bodies
 
 
 @pytest.mark.parametrize("sdk", SDKS)
@@ -180,13 +180,13 @@ def test_an_idle_connection_that_the_server_closed_is_not_used_again(sdk: str) -
     """It says nothing of closing, and closes."""
     requests: list[tuple[bytes, bytes]] = []
     answers = posted(replying(answer(), requests, closes=True), sdk, times=3)
-    assert {one.text for one in answers} == {ANSWER.decode()} and len(requests) == 3
+    assert {body.text for body in answers} == {ANSWER.decode()} and len(requests) == 3
 
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_second_answer_right_behind_the_first_is_not_taken_for_the_next_one(sdk: str) -> None:
     answers = posted(replying(answer() + answer(b"stale"), []), sdk, times=2)
-    assert [one.text for one in answers] == [ANSWER.decode()] * 2
+    assert [body.text for body in answers] == [ANSWER.decode()] * 2
 
 
 @pytest.mark.parametrize("sdk", SDKS)
