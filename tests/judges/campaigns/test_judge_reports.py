@@ -84,7 +84,7 @@ def test_the_time_of_a_pair_is_summed_and_by_the_clock_and_medians_are_over_pair
         sent(campaign, pair, 0, 100 * (place + 1))
         sent(campaign, pair, 1, 0)
     assert latency_medians(campaign) == {"summed": 200, "wall": 1000}
-    pair = campaign.collection.pair_set.first()
+    pair = campaign.collection.pair_set.last()  # the first three have calls by now
     assert pair is not None and latency_of(pair, campaign) is None
     sent(campaign, pair, 0.0, 1000)
     sent(campaign, pair, 0.5, 1000)
