@@ -14,13 +14,7 @@ BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
 LIGHT, DARK = "rgba(0, 0, 0, 0)", "rgb(28, 32, 34)"
 
 
-@pytest.mark.parametrize(
-    ("chosen", "device", "background"),
-    [
-        ("", "dark", DARK),
-        ("light", "dark", LIGHT),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "device", "background"), [("", "dark", DARK), ("light", "dark", LIGHT)])
 def test_the_reference_has_the_look_that_was_chosen_else_the_devices(
     new_page: NewPage, chosen: str, device: str, background: str
 ) -> None:

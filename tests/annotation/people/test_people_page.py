@@ -36,12 +36,7 @@ def judged(member: Membership, item, grade: int) -> None:
         pair=item.pair, item=item, assessor=member.assessor, step="final", grade=grade, milliseconds=9_000
     )
     Assignment.objects.create(
-        item=item,
-        membership=member,
-        state="done",
-        lease_until=timezone.now(),
-        ended_at=timezone.now(),
-        judgment=given,
+        item=item, membership=member, state="done", lease_until=timezone.now(), ended_at=timezone.now(), judgment=given
     )
 
 

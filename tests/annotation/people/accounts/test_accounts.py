@@ -194,12 +194,7 @@ def test_create_users_makes_owners_of_the_site() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["nowhere", "--role", "annotator"],
-        ["--role", "annotator"],
-        ["birds", "--role", "owner"],
-    ],
+    "arguments", [["nowhere", "--role", "annotator"], ["--role", "annotator"], ["birds", "--role", "owner"]]
 )
 def test_create_users_refuses_bad_input_with_exit_2_and_makes_nobody(
     arguments: list[str], birds: Collection, capsys: pytest.CaptureFixture[str]
