@@ -37,24 +37,22 @@ def test_an_admin_makes_a_webhook_on_the_page_and_sees_its_secret_once(browser: 
     for page in ("/c/birds/webhooks/", f"/c/birds/webhooks/{row.number}/"):
         shown = browser.get(page).text
         assert "receiver.example" in shown and "whsec_" not in shown
-    assert (
-        acts() == ["webhook.made"] and AuditEntry.objects.get(act="webhook.made").details["host"] == "receiver.example"
-    )
+    assert AuditEntry.objects.get(act="webhook.made").details["host"] == "receiver.example"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"url": "https://10.0.0.1/", "events": ["export.ready"]},
-        {"url": "https://receiver.example/", "events": ["no.event"]},
-        {"url": "https://receiver.example/", "events": []},
-        {"url": "", "events": ["export.ready"]},
-    ],
-)
-def test_a_wrong_form_is_kept_with_its_reason_and_makes_nothing(browser: Client, wrong: dict[str, Any]) -> None:
-    answer = browser.post("/c/birds/webhooks/", wrong)
-    assert answer.status_code == 422 and "errorlist" in answer.text and wrong["url"] in answer.text
+def test_a_wrong_form_is_kept_with_its_reason_and_makes_nothing(
+    browser: Client, admin: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = {"url": "https://receiver.example/", "events": ["export.ready"]}
+    for wrong in ({"url": "https://10.0.0.1/"}, {"url": ""}, {"events": ["no.event"]}, {"events": []}):
+        values = {**right, **wrong}
+        answer = browser.post("/c/birds/webhooks/", values)
+        assert answer.status_code == 422 and "errorlist" in answer.text and values["url"] in answer.text
     assert not Webhook.objects.exists() and acts() == []
+    monkeypatch.setattr(services, "MOST", 1)
+    services.create_webhook(admin.collection, admin.user, **right)
+    answer = browser.post("/c/birds/webhooks/", right)
+    assert answer.status_code == 422 and "delete one first" in answer.text
 
 
 def test_a_webhook_is_changed_disabled_enabled_and_deleted_on_its_page(
@@ -109,25 +107,26 @@ def test_all_that_failed_is_replayed_and_nothing_else(browser: Client, hooked: H
     for number, state in enumerate(["failed", "delivered", "failed"]):
         values = {"subject": f"task:{number}", "data": {}, "state": state, "attempts": 10}
         WebhookDelivery.objects.create(webhook=hooked.row, event="task.resolved", **values)
-    page = browser.get(f"/c/birds/webhooks/{hooked.row.number}/?state=failed").text
+    here = f"/c/birds/webhooks/{hooked.row.number}/"
+    page = browser.get(f"{here}?state=failed").text
     assert "Replay 2 failed deliveries" in page and page.count("task.resolved</code>") == 2
-    browser.post(f"/c/birds/webhooks/{hooked.row.number}/replay-failed/")
+    browser.post(f"{here}replay-failed/")
     deliver_due()
     assert len(receiver.got) == 2
     assert set(WebhookDelivery.objects.values_list("state", flat=True)) == {"delivered"}
 
 
 def test_the_log_is_read_in_parts(browser: Client, hooked: Hooked) -> None:
-    WebhookDelivery.objects.bulk_create(
-        WebhookDelivery(webhook=hooked.row, event="task.resolved", subject=f"task:{n}") for n in range(60)
-    )
-    first = browser.get(f"/c/birds/webhooks/{hooked.row.number}/")
+    rows = [WebhookDelivery(webhook=hooked.row, event="task.resolved", subject=f"task:{n}") for n in range(60)]
+    WebhookDelivery.objects.bulk_create(rows)
+    here = f"/c/birds/webhooks/{hooked.row.number}/"
+    first = browser.get(here)
     (before,) = re.findall(r"before=(\d+)", first.text)
-    second = browser.get(f"/c/birds/webhooks/{hooked.row.number}/?before={before}")
-    seen = [[one.subject for one in page.context["page"]["deliveries"]] for page in (first, second)]
+    second = browser.get(f"{here}?before={before}")
+    seen = [[row.subject for row in page.context["page"]["deliveries"]] for page in (first, second)]
     assert [len(part) for part in seen] == [50, 10] and len({*seen[0], *seen[1]}) == 60
     for odd in ("x", "-1", "9" * 30, "²"):
-        assert browser.get(f"/c/birds/webhooks/{hooked.row.number}/?before={odd}&state=odd").status_code == 200
+        assert browser.get(f"{here}?before={odd}&state=odd").status_code == 200
 
 
 def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) -> None:
@@ -143,13 +142,6 @@ def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) ->
         other.collection, other.user, url="https://other.example/", events=["export.ready"]
     )
     assert client.get(f"/c/stones/webhooks/{second.number}/deliveries/{made.pk}/").status_code == 404
-
-
-def test_a_collection_has_twenty_webhooks_at_most(admin: Membership, browser: Client) -> None:
-    for _ in range(services.MOST):
-        services.create_webhook(admin.collection, admin.user, url="https://receiver.example/", events=["export.ready"])
-    answer = browser.post("/c/birds/webhooks/", {"url": "https://receiver.example/", "events": ["export.ready"]})
-    assert answer.status_code == 422 and "delete one first" in answer.text
 
 
 def test_by_the_api_a_webhook_is_made_read_changed_tested_and_deleted(
