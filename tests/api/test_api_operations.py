@@ -1,4 +1,4 @@
-"""Operations by what they do: settings, people, audits, conflicts, runs, reports, trainings, models."""
+"""Operations by what they do: settings, people, audits, conflicts, comparisons, runs, reports, trainings, models."""
 
 import csv
 from datetime import timedelta
@@ -11,16 +11,26 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Role
+from actions.services import Actor
+from annotation.access.permissions import collection_scope
+from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Membership, Role
+from annotation.models.comparisons import ComparisonSet, Preference
 from annotation.models.snapshots import Snapshot
+from annotation.models.threads import Thread
+from annotation.work.comparing.services import end_set
+from annotation.work.threads.options import ReplyOptions
+from annotation.work.threads.services import answer_thread
 from api.tokens import make_token
 from benchmark.models import Report, Run
-from corpus.models import Assessor, Collection, CurrentJudgment, Item, Judgment, Label, Target
+from corpus.models import Collection, CurrentJudgment, Item, Label, Target
 from judges.costs import counters
 from judges.models import Audit, Campaign
 from tests.annotation.work.judging.test_evidence_pages import PROBLEM, failed_texts
 from tests.api.conftest import Call
+from tests.comparing_scene import make_relevant
+from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.queue_scene import claim, flag
 from tests.site.test_permissions import World
 from tests.training_sets import write_set
 from training.models import Job
@@ -44,9 +54,8 @@ def test_settings_are_read_and_changed_all_or_none(call: Call) -> None:
     done = call(alice.user, "PATCH", "collections/c/settings", changes)
     assert done.status_code == 200, done.content
     after = done.json()
-    assert {key: after[key] for key in ("title", "overlap", "order", "budget", "instruction", "document_format")} == {
-        key: changes[key] for key in ("title", "overlap", "order", "budget", "instruction", "document_format")
-    }
+    for key in ("title", "overlap", "order", "budget", "instruction", "document_format"):
+        assert after[key] == changes[key]
     assert after["arms"] == {"shown": 1, "hidden": 1, "reveal": 0}
     assert after["guidelines"] == "Read first.\n" and after["lease_minutes"] == before["lease_minutes"]
     assert set(acts()) >= {"settings.changed", "settings.guidelines", "settings.instruction"}
@@ -58,56 +67,50 @@ def test_settings_are_read_and_changed_all_or_none(call: Call) -> None:
     assert Collection.objects.get(pk=collection.pk).title == "Books"
 
 
-def test_people_are_invited_changed_paused_and_removed(call: Call, settings: Any) -> None:
+def test_people_are_invited_once_with_one_key_and_a_link_is_made_and_revoked(call: Call, settings: Any) -> None:
     settings.EMAIL_HOST = "localhost"
-    collection = make_collection("c")
-    alice, bob = make_member(collection, "alice", Role.ADMIN), make_member(collection, "bob")
+    alice, here = make_member(make_collection("c"), "alice", Role.ADMIN).user, "collections/c/invitations"
     ask = {"people": ["Dana", "eve@example.org"], "role": "adjudicator", "days": 3}
-    made = call(alice.user, "POST", "collections/c/invitations", ask, **{"Idempotency-Key": "one"})
+    made = call(alice, "POST", here, ask, **{"Idempotency-Key": "one"})
     assert made.status_code == 201, made.content
-    assert [one["note"] for one in made.json()] == ask["people"] and made.json()[0]["role"] == "adjudicator"
-    assert made.json()[0]["link"].startswith("http") and [one["mailed"] for one in made.json()] == [False, True]
-    call(alice.user, "POST", "collections/c/invitations", ask, **{"Idempotency-Key": "one"})
+    assert [row["note"] for row in made.json()] == ask["people"] and made.json()[0]["role"] == "adjudicator"
+    assert made.json()[0]["link"].startswith("http") and [row["mailed"] for row in made.json()] == [False, True]
+    call(alice, "POST", here, ask, **{"Idempotency-Key": "one"})
     assert Invitation.objects.count() == 2 and len(mail.outbox) == 1
-    wrong = call(alice.user, "POST", "collections/c/invitations", {"people": ["Dana", "dana"]})
+    wrong = call(alice, "POST", here, {"people": ["Dana", "dana"]})
     assert wrong.status_code == 422 and "twice" in wrong.json()["detail"] and Invitation.objects.count() == 2
     day = (timezone.localdate() + timedelta(2)).isoformat()
-    link = call(alice.user, "POST", "collections/c/invitations/link", {"last_day": day, "limit": 9}).json()
+    link = call(alice, "POST", f"{here}/link", {"last_day": day, "limit": 9}).json()
     assert link["limit"] == link["uses_left"] == 9
-    assert call(alice.user, "DELETE", f"collections/c/invitations/{link['number']}").status_code == 204
-    assert call(alice.user, "GET", f"collections/c/invitations/{link['number']}").status_code == 404
-    assert len(call(alice.user, "GET", "collections/c/invitations").json()["items"]) == 2
+    assert call(alice, "DELETE", f"{here}/{link['number']}").status_code == 204
+    assert call(alice, "GET", f"{here}/{link['number']}").status_code == 404
+    assert len(call(alice, "GET", here).json()["items"]) == 2
 
-    path = f"collections/c/members/{bob.pk}"
-    changed = call(alice.user, "PATCH", path, {"role": "adjudicator", "paused": True, "note": "Rest."}).json()
+
+def test_members_are_changed_paused_limited_and_removed_but_not_by_themselves(call: Call) -> None:
+    collection = make_collection("c")
+    alice, bob = make_member(collection, "alice", Role.ADMIN), make_member(collection, "bob")
+
+    def change(member: Membership, **values: Any) -> Any:
+        return call(alice.user, "PATCH", f"collections/c/members/{member.pk}", values)
+
+    changed = change(bob, role="adjudicator", paused=True, note="Rest.").json()
     assert changed["role"] == "adjudicator" and changed["paused"]
-    assert not call(alice.user, "PATCH", path, {"paused": False}).json()["paused"]
+    assert not change(bob, paused=False).json()["paused"]
     none = {"daily_quota": None, "total_quota": None, "last_day": None}
     assert changed["limits"] == none
-    limited = call(alice.user, "PATCH", path, {"limits": {"daily_quota": 40, "last_day": "2030-01-31"}}).json()
+    limited = change(bob, limits={"daily_quota": 40, "last_day": "2030-01-31"}).json()
     assert limited["limits"] == none | {"daily_quota": 40, "last_day": "2030-01-31"}
-    limited = call(alice.user, "PATCH", path, {"limits": {"daily_quota": None, "total_quota": 900}}).json()
+    limited = change(bob, limits={"daily_quota": None, "total_quota": 900}).json()
     assert limited["limits"] == none | {"total_quota": 900, "last_day": "2030-01-31"}, "what is left out stays"
-    refused = call(alice.user, "PATCH", path, {"limits": {"daily_quota": 0}})
+    refused = change(bob, limits={"daily_quota": 0})
     assert refused.status_code == 422 and "daily_quota" in refused.text
-    assert call(alice.user, "PATCH", path, {"limits": none}).json()["limits"] == none
-    assert call(alice.user, "DELETE", path).json()["active"] is False
-    assert call(alice.user, "PATCH", path, {"active": True}).json()["active"] is True
-    own = f"collections/c/members/{alice.pk}"
-    for change in ({"role": "annotator"}, {"active": False}):
-        refused = call(alice.user, "PATCH", own, change)
-        assert refused.status_code == 422 and "your own access" in refused.json()["detail"]
-    assert call(alice.user, "DELETE", own).status_code == 422
-    wanted = {
-        "invitation.made",
-        "invitation.revoked",
-        "member.role",
-        "member.paused",
-        "member.resumed",
-        "member.active",
-        "member.limits",
-    }
-    assert set(acts()) >= wanted
+    assert change(bob, limits=none).json()["limits"] == none
+    assert call(alice.user, "DELETE", f"collections/c/members/{bob.pk}").json()["active"] is False
+    assert change(bob, active=True).json()["active"] is True
+    for own in (change(alice, role="annotator"), change(alice, active=False)):
+        assert own.status_code == 422 and "your own access" in own.json()["detail"]
+    assert call(alice.user, "DELETE", f"collections/c/members/{alice.pk}").status_code == 422
 
 
 def test_audits_are_read_and_more_are_drawn(call: Call) -> None:
@@ -119,7 +122,7 @@ def test_audits_are_read_and_more_are_drawn(call: Call) -> None:
     counters.add(campaign.pk, "route:r1.m0.y", 1)
     path = "collections/birds/audits"
     listed = call(admin, "GET", path).json()["items"]
-    assert [(one["campaign"], one["drawn"], one["resolved"]) for one in listed] == [(campaign.number, 1, 0)]
+    assert [(row["campaign"], row["drawn"], row["resolved"]) for row in listed] == [(campaign.number, 1, 0)]
     found = call(admin, "GET", f"{path}/{campaign.number}").json()
     assert found["can_draw"] and [one["key"] for one in found["routes"]] == ["r1.m0.y"]
     assert found["routes"][0]["accuracy"]["value"] is None and found["routes"][0]["accuracy"]["reason"]
@@ -132,15 +135,11 @@ def test_audits_are_read_and_more_are_drawn(call: Call) -> None:
 def conflict_of(collection: Collection) -> Item:
     """A pair that two people graded differently."""
     item = make_item(make_pair(collection), overlap=2, taken=2, done=2, state="conflict")
+    ended = {"state": "done", "lease_until": timezone.now(), "ended_at": timezone.now()}
     for name, grade in (("bob", 0), ("charlie", 1)):
         member = make_member(collection, name)
-        judgment = Judgment.objects.create(
-            pair=item.pair, assessor=member.assessor, item=item, step="final", grade=grade, comment=f"{grade}!"
-        )
-        now = timezone.now()
-        Assignment.objects.create(
-            item=item, membership=member, state="done", lease_until=now, ended_at=now, judgment=judgment
-        )
+        judgment = make_judgment(item.pair, member.assessor, grade, item=item, comment=f"{grade}!")
+        Assignment.objects.create(item=item, membership=member, judgment=judgment, **ended)
     return item
 
 
@@ -162,12 +161,41 @@ def test_a_conflict_is_read_resolved_and_taken_back(call: Call) -> None:
     assert call(alice.user, "POST", "collections/c/conflict/undo", {"item": item.pk}).status_code == 404
 
 
-def test_a_conflict_answered_at_once_is_too_soon(call: Call) -> None:
-    collection = make_collection("c", overlap=2, min_judgment_ms=10_000)
-    item, alice = conflict_of(collection), make_member(collection, "alice", Role.ADJUDICATOR)
-    shown = call(alice.user, "GET", "collections/c/conflict").json()["conflict"]["shown"]
-    body = {"item": item.pk, "shown": shown, "grade": 1}
-    assert call(alice.user, "POST", "collections/c/conflict/resolve", body).status_code == 422
+def test_a_conflict_has_the_answers_to_its_flag_without_the_annotators_name(call: Call) -> None:
+    books = make_collection("books", order="random")
+    make_item(make_pair(books))
+    alice, bob = make_member(books, "alice"), make_member(books, "bob", Role.ADJUDICATOR)
+    flag(alice, claim(alice), "Two documents in one.")
+    (opinion,) = call(bob.user, "GET", "collections/books/conflict").json()["conflict"]["opinions"]
+    assert (opinion["flagged"], opinion["replies"]) == (True, [])
+    actor = Actor.of(collection_scope(bob.user, "answer", "books"))
+    answer_thread(actor, Thread.objects.get(), ReplyOptions(text="Which two?"))
+    (opinion,) = call(bob.user, "GET", "collections/books/conflict").json()["conflict"]["opinions"]
+    assert [(row["author"], row["text"]) for row in opinion["replies"]] == [("bob", "Which two?")]
+    assert "alice" not in str(opinion)
+
+
+def test_a_set_of_comparisons_is_drawn_answered_undone_and_read(call: Call) -> None:
+    collection = make_collection("c")
+    make_relevant(collection, documents=3)
+    ada, alice = make_member(collection, "ada", Role.ADMIN).user, make_member(collection, "alice").user
+    drawn = call(ada, "POST", "collections/c/comparisons", {"opponents": 2, "title": "first"})
+    assert (drawn.status_code, drawn.json()["comparisons"], drawn.json()["state"]) == (201, 3, "open")
+    queue = call(alice, "POST", "collections/c/compare", {}).json()
+    assert (len(queue["open"]), queue["left"], queue["closed"]) == (2, 3, "")
+    task = queue["open"][0]
+    body = {"set": task["set"], "comparison": task["comparison"], "answer": "left"}
+    assert call(alice, "POST", "collections/c/compare", {"answer": body}).json()["answered"] == 1
+    assert call(alice, "POST", "collections/c/compare", {"undo": True}).json()["answered"] == 0
+    call(alice, "POST", "collections/c/compare", {"answer": body | {"answer": "right"}})
+    assert Preference.objects.count() == 3
+    results = call(ada, "GET", "collections/c/comparisons/1").json()
+    assert len(results["queries"][0]["documents"]) == 2
+    assert (results["figures"][0]["answers"], results["figures"][0]["left"]["value"]) == (1, 0.0)
+    assert [row["answered"] for row in call(ada, "GET", "collections/c/comparisons").json()["items"]] == [1]
+    end_set(Actor("ada"), ComparisonSet.objects.get())
+    assert call(ada, "GET", "collections/c/comparisons/1").json()["state"] == "ended"
+    assert call(alice, "POST", "collections/c/compare", {"answer": body}).status_code == 409
 
 
 def test_contribution_and_evidence_are_written(call: Call) -> None:
@@ -193,8 +221,7 @@ def test_runs_are_imported_made_measured_and_deleted(call: Call, client: Client)
     collection = make_collection("c")
     alice = make_member(collection, "alice", Role.ADMIN)
     pair = make_pair(collection)
-    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
-    Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=1)
+    make_judgment(pair, make_assessor(collection, "qrels", "reference"), 1, step="import")
     query, document = pair.query.external_id, pair.document.external_id
     _row, token = make_token(alice.user, None, name="n", scopes=["manage"], days=1)
     send = {"headers": {"Authorization": f"Bearer {token}"}}
@@ -222,7 +249,7 @@ def test_runs_are_imported_made_measured_and_deleted(call: Call, client: Client)
     assert call(alice.user, "POST", f"{path}/cancel").status_code == 422
     assert call(alice.user, "POST", f"{path}/go-on").json()["state"] == "waiting"
     assert call(alice.user, "DELETE", path).status_code == 204
-    assert [one["name"] for one in call(alice.user, "GET", "collections/c/runs").json()["items"]] == ["mine"]
+    assert [row["name"] for row in call(alice.user, "GET", "collections/c/runs").json()["items"]] == ["mine"]
 
     empty = call(alice.user, "GET", "collections/c/leaderboard").json()
     assert (empty["state"], empty["systems"]) == ("missing", [])
@@ -297,14 +324,14 @@ def test_agreement_is_a_table_of_every_two_assessors(call: Call) -> None:
     for _ in range(3):
         pair = make_pair(collection)
         for assessor in people:
-            Judgment.objects.create(pair=pair, assessor=assessor, step="final", grade=1)
+            make_judgment(pair, assessor, 1)
     table = call(alice.user, "GET", "collections/c/agreement?format=csv")
     assert call(alice.user, "GET", "collections/c/agreement.csv").content == table.content, "its former address"
     assert table.status_code == 200 and table["Content-Type"].startswith("text/csv")
     (row,) = csv.DictReader(table.content.decode().splitlines())
     assert (row["a"], row["b"], row["n"]) == ("bob", "charlie", "3")
-    assert call(alice.user, "GET", "collections/c/agreement.csv?assessors=nobody").status_code == 422
-    assert call(alice.user, "GET", "collections/c/agreement.csv?binarize=9").status_code == 422
+    for wrong in ("assessors=nobody", "binarize=9"):
+        assert call(alice.user, "GET", f"collections/c/agreement.csv?{wrong}").status_code == 422
     assert call(alice.user, "POST", "collections/c/agreement", {"binarize": 9}).status_code == 422
     assert "statistics.asked" not in acts(), "what was refused was not asked for"
     measured = call(alice.user, "POST", "collections/c/agreement", {"people": True})

@@ -18,11 +18,6 @@ from tests.factories import make_collection, make_member, make_pair
 pytestmark = pytest.mark.django_db
 
 
-def acts() -> list[str]:
-    found = AuditEntry.objects.exclude(act__startswith="token.").order_by("pk")
-    return list(found.values_list("act", flat=True))
-
-
 def admin(name: str = "c") -> Any:
     return make_member(make_collection(name), "alice", Role.ADMIN).user
 
@@ -32,9 +27,8 @@ def test_a_preset_sets_what_a_study_used(call: Call) -> None:
     before = call(alice, "GET", "collections/c/settings").json()
     done = call(alice, "PATCH", "collections/c/settings", {"preset": "dream"})
     assert done.status_code == 200 and done.json()["overlap"] == 3 != before["overlap"], done.content
-    assert acts() == ["settings.changed"]
     call(alice, "PATCH", "collections/c/settings", {"preset": "dream"})
-    assert acts() == ["settings.changed"]
+    assert AuditEntry.objects.filter(act="settings.changed").count() == 1
     assert call(alice, "PATCH", "collections/c/settings", {"preset": "mine"}).status_code == 422
 
 
@@ -90,41 +84,39 @@ def upload(client: Client, token: str, path: str, key: str, name: str, text: str
     return client.post(f"/api/v1/collections/c/{path}", files, headers=headers)
 
 
-def test_a_file_that_is_sent_twice_with_one_key_is_one_upload(client: Client, settings: Any, tmp_path: Any) -> None:
+@pytest.fixture
+def token() -> str:
+    return make_token(admin(), None, name="n", scopes=["manage"], days=1)[1]
+
+
+def test_a_file_that_is_sent_twice_with_one_key_is_one_upload(
+    client: Client, token: str, settings: Any, tmp_path: Any
+) -> None:
     settings.VAR = tmp_path
-    alice = admin()
-    token = make_token(alice, None, name="n", scopes=["manage"], days=1)[1]
-    sent = ("imports", "one", "corpus.jsonl", '{"_id": "d", "text": "Text."}\n')
-    first, second = (upload(client, token, *sent) for _ in range(2))
-    assert first.status_code == 201, first.content
-    assert second.content == first.content and second["Idempotent-Replayed"] == "true"
+    first = ("imports", "one", "corpus.jsonl", '{"_id": "d", "text": "Text."}\n')
+    sent, again = (upload(client, token, *first) for _ in range(2))
+    assert sent.status_code == 201, sent.content
+    assert again.content == sent.content and again["Idempotent-Replayed"] == "true"
     assert Upload.objects.count() == FileImport.objects.count() == 1
     assert len([path for path in (tmp_path / "uploads").rglob("*") if path.is_file()]) == 1
-    for changed in (
-        ("imports", "one", "corpus.jsonl", '{"_id": "e", "text": "Text."}\n'),
-        ("imports", "one", "other.jsonl", sent[3]),
-    ):
-        other = upload(client, token, *changed)
+    for name, text in (("corpus.jsonl", first[3].replace("d", "e")), ("other.jsonl", first[3])):
+        other = upload(client, token, "imports", "one", name, text)
         assert other.status_code == 422 and "another request" in other.json()["detail"]
-    assert upload(client, token, "imports", "two", *sent[2:]).status_code == 201
+    assert upload(client, token, "imports", "two", *first[2:]).status_code == 201
     assert FileImport.objects.count() == 2
 
 
-def test_runs_that_are_sent_twice_with_one_key_are_imported_once(client: Client) -> None:
-    alice = admin()
+def test_runs_that_are_sent_twice_with_one_key_are_imported_once(client: Client, token: str) -> None:
     pair = make_pair(Collection.objects.get())
-    token = make_token(alice, None, name="n", scopes=["manage"], days=1)[1]
     line = f"{pair.query.external_id} Q0 {pair.document.external_id} 1 2.5 tag\n"
     answers = [upload(client, token, "runs/import", "k", "mine.run", line, skip_unknown="true") for _ in range(2)]
-    assert [one.status_code for one in answers] == [201, 201], answers[0].content
+    assert [answer.status_code for answer in answers] == [201, 201], answers[0].content
     assert answers[0].json() == answers[1].json() and Run.objects.count() == 1
     other = upload(client, token, "runs/import", "k", "mine.run", line, run="named")
     assert other.status_code == 422 and Run.objects.count() == 1
 
 
-def test_an_upload_that_cannot_be_read_keeps_no_key(client: Client) -> None:
-    alice = admin()
-    token = make_token(alice, None, name="n", scopes=["manage"], days=1)[1]
+def test_an_upload_that_cannot_be_read_keeps_no_key(client: Client, token: str) -> None:
     headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "k"}
     broken = client.generic("POST", "/api/v1/collections/c/imports", b"nothing", "multipart/form-data", headers=headers)
     assert broken.status_code == 400 and broken["Content-Type"] == "application/problem+json"

@@ -26,8 +26,7 @@ def alice(settings: Any, tmp_path: Path) -> Any:
 
 def test_a_kept_list_is_named_as_a_split(call: Call, alice: Any) -> None:
     keep_split(None, Collection.objects.get(), "fixed", ["q0", "q1"], made_by="alice")
-    asked = {"format": "beir", "named_splits": {"test": "fixed"}}
-    made = call(alice, "POST", EXPORTS, asked)
+    made = call(alice, "POST", EXPORTS, {"format": "beir", "named_splits": {"test": "fixed"}})
     assert made.status_code == 201 and "qrels/test.tsv" in made.json()["files"]
     refused = call(alice, "POST", EXPORTS, {"format": "beir", "named_splits": {"test": "none"}})
     assert refused.status_code == 422 and "No kept list" in refused.json()["detail"]
@@ -59,12 +58,15 @@ def test_aggregates_and_versions_of_the_qrels_are_exported(call: Call, alice: An
 
 def test_a_broken_download_goes_on(call: Call, alice: Any) -> None:
     made = call(alice, "POST", EXPORTS, {"format": "qrels"}).json()
+    assert made["state"] == "ready"
     address = f"{EXPORTS}/{made['number']}/files/qrels.txt"
     whole = call(alice, "GET", address)
     content = b"".join(whole.streaming_content)
     rest = call(alice, "GET", address, Range="bytes=100-", **{"If-Range": whole["ETag"]})
     assert rest.status_code == 206 and b"".join(rest.streaming_content) == content[100:]
     assert call(alice, "GET", address, Range="bytes=100000-").status_code == 416
+    for name in ("nothing.csv", "../../etc/passwd"):
+        assert call(alice, "GET", f"{EXPORTS}/{made['number']}/files/{name}").status_code == 404
     assert call(alice, "GET", address, **{"If-None-Match": whole["ETag"]}).status_code == 304
 
 

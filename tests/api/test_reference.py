@@ -169,10 +169,3 @@ def test_the_document_is_in_english_whoever_asks_first() -> None:
     with translation.override("zh-hans"):
         document = api.get_openapi_schema(path_prefix="/chinese/")
     assert "Judging stops at this cost" in json.dumps(document["components"])
-
-
-@pytest.mark.django_db
-def test_the_tokens_page_leads_to_the_reference() -> None:
-    client = Client()
-    client.force_login(make_member(make_collection("books"), "alice").user)
-    assert 'href="/api-reference/"' in client.get("/accounts/tokens/").content.decode()

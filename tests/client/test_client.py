@@ -15,7 +15,7 @@ from api.tokens import make_token
 from corpus.models import Label
 from quorum_client import Quorum, QuorumError
 from quorum_client.parts import Jobs
-from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.imported_files import work_off
 from tests.site.test_permissions import World
 
@@ -62,18 +62,6 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert [row["number"] for row in birds.rows("webhooks")] == [world.webhook.number]
 
 
-def test_settings_change_only_where_nobody_changed_them_meanwhile() -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
-    books = client_of(alice.user).collection("c").settings
-    seen = books.read()
-    changed = books.change(overlap=3, if_match=seen)
-    assert changed.overlap == 3
-    with pytest.raises(QuorumError) as caught:
-        books.change(overlap=5, if_match=seen)
-    assert caught.value.status == 412 and books.read().overlap == 3
-    assert books.change(title="Books", if_match=changed).title == "Books"
-
-
 def test_labels_come_with_texts_and_what_was_not_labelled_is_left_out() -> None:
     collection = make_collection("c")
     alice = make_member(collection, "alice", Role.ADMIN)
@@ -84,42 +72,6 @@ def test_labels_come_with_texts_and_what_was_not_labelled_is_left_out() -> None:
     (label,) = c.labelled_texts()
     assert (label.query_id, label.query) == (pair.query.external_id, pair.query.text)
     assert label.document.endswith(pair.document.text) and (label.grade, label.origin) == (1, "people")
-
-
-def test_a_person_judges_by_requests() -> None:
-    collection = make_collection("c")
-    alice = make_member(collection, "alice")
-    for _ in range(2):
-        make_item(make_pair(collection))
-    c = client_of(alice.user).collection("c")
-    held = c.request("POST", "task/claim")["task"]
-    judgment = {"item": held["item"], "token": held["token"], "grade": 1, "spans": [(0, 4)]}
-    following = c.request("POST", "task/judge", judgment)
-    assert following["judged_today"] == 1 and following["task"]["item"] != held["item"]
-    with pytest.raises(QuorumError) as caught:
-        c.request("POST", "task/judge", {**judgment, "grade": 0})
-    assert caught.value.status == 409
-
-
-def test_runs_reports_and_campaigns_through_the_client(tmp_path: Path) -> None:
-    collection = make_collection("c")
-    alice = make_member(collection, "alice", Role.ADMIN)
-    pair = make_pair(collection)
-    c = client_of(alice.user).collection("c")
-    file = tmp_path / "mine.run"
-    file.write_text(f"{pair.query.external_id} Q0 {pair.document.external_id} 1 2.5 tag\n")
-    (run,) = c.runs.import_files([file], skip_unknown=True)
-    assert c.runs.download(run.number, tmp_path / "copy.run").read_text().endswith("mine\n")
-    assert c.download(f"runs/{run.number}/file", tmp_path / "again.run").read_text().endswith("mine\n")
-    assert c.runs.estimate(name="bm").asks is False
-    made = c.runs.make(name="bm", b=0.4)
-    assert c.runs.cancel(made.number).find_end() == "cancelled"
-    c.runs.delete(made.number)
-    assert [row.name for row in c.runs.list()] == ["mine"]
-    assert c.campaigns.estimate(policy="human").calls == 0
-    started = c.campaigns.start(policy="human").campaign
-    assert started is not None and c.campaigns.pause(started).state == "paused"
-    assert c.campaigns.resume(started).state == "running" and c.campaigns.cancel(started).state == "cancelled"
 
 
 def test_files_are_imported_in_steps(tmp_path: Path) -> None:
