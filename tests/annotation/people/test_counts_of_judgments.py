@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from annotation.home.overview.overview import list_collection_cards, own_work
@@ -17,8 +16,8 @@ from annotation.work.judging.page import read_figures
 from annotation.work.quality_control import exclusion
 from annotation.work.queue.annotators import start_of_site_day
 from api.tokens import make_token
-from corpus.models import Judgment
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.evidence import make_judgment
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
 
@@ -31,23 +30,19 @@ def test_one_count_of_judgments_stands_everywhere() -> None:
     for reason in (*reasons, "split", "evidence", "conflict"):
         item = make_item(make_pair(books), state="settled", taken=1, done=1, reason=reason)
         judged = reason not in ("split", "evidence", "conflict")
-        values = {"assessor": alice.assessor, "item": item, "step": "final", "grade": 1, "guideline": 0}
+        values = {"item": item, "guideline": 0, "milliseconds": 4_000}
         Assignment.objects.create(
             item=item,
             membership=alice,
             state="skipped" if reason == "conflict" else "done",
             flagged=reason == "split",
-            judgment=Judgment.objects.create(pair=item.pair, milliseconds=4_000, **values) if judged else None,
+            judgment=make_judgment(item.pair, alice.assessor, 1, **values) if judged else None,
             lease_until=timezone.now(),
             ended_at=timezone.now(),
         )
-    client, own = Client(), Client()
-    client.force_login(charlie.user)
-    own.force_login(alice.user)
-
-    token = {
-        "Authorization": f"Bearer {make_token(alice.user, None, name='test', scopes=('read', 'judge'), days=1)[1]}"
-    }
+    client, own = client_of(charlie), client_of(alice)
+    token = make_token(alice.user, None, name="test", scopes=("read", "judge"), days=1)[1]
+    headers = {"Authorization": f"Bearer {token}"}
 
     def counts() -> dict[str, int]:
         listed = list_members(books).get(pk=alice.pk)
@@ -63,7 +58,7 @@ def test_one_count_of_judgments_stands_everywhere() -> None:
             "own day": own_work(alice)["today"],
             "record": annotator_record(alice)["standing"],
             "pay": sum(row.work.judgments for row in list_pay(books)),
-            "API": own.get("/api/v1/collections/books/task", headers=token).json()["judged_today"],
+            "API": own.get("/api/v1/collections/books/task", headers=headers).json()["judged_today"],
         }
         for name, pattern, text in (
             ("table", r'data-label="Judged">(\d+)<', row.group()),
@@ -90,9 +85,7 @@ def test_today_is_the_day_of_the_site_everywhere(settings: Any, zone: str, minut
     books = make_collection("books")
     alice = make_member(books, "alice")
     item = make_item(make_pair(books), state="settled", taken=1, done=1)
-    judgment = Judgment.objects.create(
-        pair=item.pair, assessor=alice.assessor, item=item, step="final", grade=1, guideline=0
-    )
+    judgment = make_judgment(item.pair, alice.assessor, 1, item=item, guideline=0)
     ended_at = start_of_site_day() + timedelta(minutes=minutes)
     Assignment.objects.create(
         item=item, membership=alice, state="done", judgment=judgment, lease_until=ended_at, ended_at=ended_at

@@ -23,24 +23,16 @@ from tests.queue_scene import claim, desk, submit
 TODAY = date(2026, 11, 30)
 
 
-@pytest.mark.parametrize(
-    ("limits", "today", "judged", "reached", "left"),
-    [
+def test_a_limit_is_reached_and_the_last_day_itself_is_a_day_of_work() -> None:
+    both = WorkLimits(daily=3, total=10)
+    for limits, today, judged, reached, left in (
         (WorkLimits(), 900, 9000, "", None),
         (WorkLimits(daily=3), 2, 90, "", 1),
-        (WorkLimits(daily=3), 3, 90, "daily_quota", 0),
         (WorkLimits(daily=3), 7, 90, "daily_quota", 0),
-        (WorkLimits(total=10), 0, 9, "", 1),
-        (WorkLimits(daily=3, total=10), 3, 10, "quota", 0),
-        (WorkLimits(daily=3, total=10), 1, 9, "", 1),
-    ],
-)
-def test_a_limit_is_reached(limits: WorkLimits, today: int, judged: int, reached: str, left: int | None) -> None:
-    assert limits.find_reached(today, judged) == reached
-    assert limits.pairs_left(today, judged) == left
-
-
-def test_the_last_day_itself_is_a_day_of_work() -> None:
+        (both, 3, 10, "quota", 0),
+        (both, 1, 9, "", 1),
+    ):
+        assert (limits.find_reached(today, judged), limits.pairs_left(today, judged)) == (reached, left)
     assert not WorkLimits().is_over(TODAY) and not WorkLimits(last_day=TODAY).is_over(TODAY)
     assert WorkLimits(last_day=TODAY).is_over(TODAY + timedelta(days=1))
 

@@ -98,7 +98,10 @@ def test_the_table_and_the_file_say_the_same_and_no_cell_is_a_formula(
     assert "No judgments yet" in charlie.get("/c/books/people/pay/").text
     for _ in range(3):
         make_item(make_pair(books), overlap=2)
-    judge(alice, 3, seconds=1200)
+    judge(alice, 1, seconds=4)
+    page = " ".join(charlie.get("/c/books/people/pay/").text.split())
+    assert 'data-label="Hours"> 4 s</td>' in page and "0 min" not in page, "below a minute hours are seconds"
+    judge(alice, 2, seconds=1798)
     page = " ".join(charlie.get("/c/books/people/pay/").text.split())
     assert "$30.00 per hour" in page and ">30.00</td>" in page and "=alice" in page
     text = charlie.get("/c/books/people/pay.csv").text
@@ -128,11 +131,3 @@ def test_comparisons_count_apart_from_pairs_with_their_own_time(
     assert 'data-label="Comparisons">3</td>' in page and "4 min" in page and ">2.25</td>" in page
     (line,) = csv.DictReader(StringIO(charlie.get("/c/books/people/pay.csv").text))
     assert (line["pairs"], line["comparisons"], line["hours"], line["pay_usd"]) == ("0", "3", "0.075", "2.25")
-
-
-def test_below_a_minute_hours_are_seconds(books: Collection, alice: Membership, charlie: Client) -> None:
-    for _ in range(8):
-        make_item(make_pair(books), overlap=2)
-    judge(alice, 8, seconds=0.5)
-    page = " ".join(charlie.get("/c/books/people/pay/").text.split())
-    assert 'data-label="Hours"> 4 s</td>' in page and "0 min" not in page

@@ -6,7 +6,8 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Membership, Role
 from annotation.people import table
-from corpus.models import Assessor, Collection, Judgment
+from corpus.models import Collection
+from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.queue_scene import signed_in
 
@@ -17,13 +18,13 @@ pytestmark = pytest.mark.django_db
 def books() -> Collection:
     """Alice and Eve are right on 25 gold pairs, Bob on none; Dora has judged nothing; Eve has left."""
     collection = make_collection("books")
-    reference = Assessor.objects.create(collection=collection, kind="reference", name="gold")
+    reference = make_assessor(collection, "gold", "reference")
     alice, bob, eve = (make_member(collection, name) for name in ("alice", "bob", "eve"))
     make_member(collection, "dora", Role.ADJUDICATOR)
     make_member(collection, "charlie", Role.ADMIN)
     for _ in range(25):
         pair = make_pair(collection)
-        Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=1)
+        make_judgment(pair, reference, 1)
         item = make_item(pair, overlap=3)
         for member, grade in ((alice, 1), (bob, 0), (eve, 1)):
             judged(member, item, grade)
@@ -32,12 +33,9 @@ def books() -> Collection:
 
 
 def judged(member: Membership, item, grade: int) -> None:
-    given = Judgment.objects.create(
-        pair=item.pair, item=item, assessor=member.assessor, step="final", grade=grade, milliseconds=9_000
-    )
-    Assignment.objects.create(
-        item=item, membership=member, state="done", lease_until=timezone.now(), ended_at=timezone.now(), judgment=given
-    )
+    judgment = make_judgment(item.pair, member.assessor, grade, item=item, milliseconds=9_000)
+    ended = {"state": "done", "lease_until": timezone.now(), "ended_at": timezone.now()}
+    Assignment.objects.create(item=item, membership=member, judgment=judgment, **ended)
 
 
 @pytest.fixture
@@ -78,14 +76,8 @@ def test_a_name_leads_to_every_figure_with_its_interval_and_to_the_acts(charlie:
     page = charlie.get(f"/c/books/people/{bob.pk}/")
     assert page.context["quality"].gold.n == 25 and page.context["quality"].alarms
     text = page.content.decode()
-    for act in (
-        "members/{}/role/",
-        "members/{}/active/",
-        "members/{}/password/",
-        "people/{}/pause/",
-        "people/{}/exclude/",
-    ):
-        assert f'action="/c/books/{act.format(bob.pk)}"' in text, act
+    for act in ("members/{}/role", "members/{}/active", "members/{}/password", "people/{}/pause", "people/{}/exclude"):
+        assert f'action="/c/books/{act.format(bob.pk)}/"' in text, act
 
 
 def test_ending_a_membership_offers_to_undo_it(charlie: Client) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.models import Role
+from annotation.models import Role, User
 from annotation.models.imports import FileImport
 from corpus.models import Collection
 from tests.admin_site import judged_collection
@@ -29,12 +29,18 @@ SHIFTS = """() => new Promise(done => {
 
 
 @pytest.fixture
-def books(instance: dict[str, str]) -> Collection:
-    return judged_collection()
+def charlie(instance: dict[str, str]) -> User:
+    return make_member(judged_collection(), "charlie", Role.ADMIN).user
 
 
-def refuse_import(books: Collection, owner: Any) -> None:
-    FileImport.objects.create(collection=books, owner=owner, state="failed", ended_at=timezone.now())
+def refuse_import(owner: User) -> None:
+    values = {"owner": owner, "state": "failed", "ended_at": timezone.now()}
+    FileImport.objects.create(collection=Collection.objects.get(), **values)
+
+
+def open_page(page: Any, path: str) -> None:
+    with page.expect_response("**/inbox/**"):
+        page.goto(f"/c/books/{path}")
 
 
 def ask(page: Any) -> None:
@@ -45,20 +51,17 @@ def ask(page: Any) -> None:
 
 @pytest.mark.parametrize("look", EACH_LOOK)
 def test_what_ends_elsewhere_is_told_counted_and_listed(
-    books: Collection, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
+    charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
 ) -> None:
-    charlie = make_member(books, "charlie", Role.ADMIN).user
     page = new_page(user=charlie, **LOOKS[look])
-    with page.expect_response("**/inbox/**"):
-        page.goto("/c/books/pairs/")
+    open_page(page, "pairs/")
     count = page.locator("#inbox-count")
     before = int(count.text_content().split()[0])
     assert page.title().startswith(f"({before}) Pairs")
     shifts = page.evaluate(SHIFTS)
-    refuse_import(books, charlie)
+    refuse_import(charlie)
     ask(page)
-    toast = page.get_by_text("Import 1 failed.").first
-    toast.wait_for()
+    page.get_by_text("Import 1 failed.").first.wait_for()
     assert page.title().startswith(f"({before + 1}) Pairs")
     assert violations(page) == [] and page.evaluate(SHIFTS) == shifts
     # With the keyboard: to the notice, and away with it; the focus goes back to where it was.
@@ -73,23 +76,18 @@ def test_what_ends_elsewhere_is_told_counted_and_listed(
     ask(page)
     assert page.locator(".toast").count() == 0, "it is told once"
     page.goto("/c/books/")
-    row = page.locator("#ended li")
-    row.wait_for()
+    page.locator("#ended li").wait_for()
     assert violations(page) == []
     page.get_by_role("button", name="Clear what has ended").click()
     page.wait_for_load_state()
     assert page.locator("#ended").count() == 0
 
 
-def test_a_notice_goes_by_itself_but_not_while_somebody_is_at_it(
-    books: Collection, new_page: Callable[..., Any]
-) -> None:
-    charlie = make_member(books, "charlie", Role.ADMIN).user
+def test_a_notice_goes_by_itself_but_not_while_somebody_is_at_it(charlie: User, new_page: Callable[..., Any]) -> None:
     page = new_page(user=charlie)
     page.clock.install()
-    with page.expect_response("**/inbox/**"):
-        page.goto("/c/books/pairs/")
-    refuse_import(books, charlie)
+    open_page(page, "pairs/")
+    refuse_import(charlie)
     ask(page)
     page.locator(".toast").wait_for()
     page.locator(".toast a").focus()
@@ -100,29 +98,21 @@ def test_a_notice_goes_by_itself_but_not_while_somebody_is_at_it(
     assert page.locator(".toast").count() == 0
 
 
-def test_the_overview_follows_what_others_do_without_a_campaign(
-    books: Collection, new_page: Callable[..., Any]
+def test_the_overview_follows_what_others_do_and_a_page_that_somebody_fills_in_is_not_left(
+    charlie: User, new_page: Callable[..., Any], console: list[str]
 ) -> None:
+    books = Collection.objects.get()
     books.campaigns.update(state="finished")
-    charlie = make_member(books, "charlie", Role.ADMIN).user
     page = new_page(user=charlie)
     make_item(make_pair(books), state="conflict")
-    with page.expect_response("**/inbox/**"):
-        page.goto("/c/books/")
+    open_page(page, "")
     page.get_by_text("1 pair waits for an adjudicator").wait_for()
     make_item(make_pair(books), state="conflict")
     ask(page)
     page.get_by_text("2 pairs wait for an adjudicator").wait_for()
-
-
-def test_a_page_that_somebody_fills_in_is_not_left_when_the_session_ends(
-    books: Collection, new_page: Callable[..., Any], console: list[str]
-) -> None:
-    page = new_page(user=make_member(books, "charlie", Role.ADMIN).user)
-    with page.expect_response("**/inbox/**"):
-        page.goto("/c/books/settings/guidelines/")
+    open_page(page, "settings/guidelines/")
     page.locator("textarea").first.fill("Half a sentence")
-    page.context.clear_cookies()
+    page.context.clear_cookies()  # the session ends
     ask(page)
     page.locator("#inbox").wait_for(state="detached")
     assert page.locator("textarea").first.input_value() == "Half a sentence" and "guidelines" in page.url

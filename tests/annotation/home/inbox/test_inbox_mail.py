@@ -12,7 +12,7 @@ from annotation.models import AuditEntry, Membership, Role, User
 from annotation.models.imports import FileImport
 from annotation.models.inbox import InboxReader
 from annotation.models.threads import ThreadMessage
-from corpus.models import Collection
+from corpus.models import Collection, Item
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 from tests.queue_scene import claim, flag
 
@@ -58,21 +58,13 @@ def test_each_event_is_mailed_once_with_its_page(charlie: Membership) -> None:
     assert "adjudicator" not in mail.outbox[1].body
 
 
-def test_what_was_settled_and_comes_again_is_news(charlie: Membership) -> None:
-    choose(charlie, "once")
+def test_a_daily_mail_waits_for_a_day_and_what_was_settled_and_comes_again_is_news(charlie: Membership) -> None:
+    choose(charlie, "daily")
     item = make_item(make_pair(charlie.collection), state="conflict")
     assert look(charlie)
-    type(item).objects.update(state="settled")
-    assert not look(charlie, timedelta(hours=1))
-    type(item).objects.update(state="conflict")
-    assert look(charlie, timedelta(hours=1))
-
-
-def test_a_daily_mail_waits_for_a_day(charlie: Membership) -> None:
-    choose(charlie, "daily")
-    refuse_import(charlie)
-    assert look(charlie)
-    refuse_import(charlie)
+    Item.objects.update(state="settled")
+    assert not look(charlie, timedelta(hours=25))
+    Item.objects.filter(pk=item.pk).update(state="conflict")
     assert not look(charlie, timedelta(hours=23)) and look(charlie, timedelta(hours=25))
 
 

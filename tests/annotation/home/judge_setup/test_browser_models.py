@@ -2,17 +2,17 @@
 
 import pytest
 
-from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_user
-from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.modelserver.fixtures import LocalModels
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_model_is_added_and_tested_by_four_clicks(new_page, clicks, violations, model_server: LocalModels):
+def test_a_model_is_added_and_tested_by_four_clicks_edited_deleted_and_brought_back(
+    new_page, clicks, violations, console, model_server: LocalModels
+):
     ensure_offline()
     make_collection("books", title="Books")
     page = clicks(new_page(user=make_user("olga", is_owner=True)))
@@ -28,23 +28,13 @@ def test_a_model_is_added_and_tested_by_four_clicks(new_page, clicks, violations
     assert clicks.of(page) == 4
     assert JudgeProbe.objects.get().calls >= 1
     assert violations(page) == []
-
-
-def test_a_model_is_edited_deleted_and_brought_back(new_page, violations, console, model_server: LocalModels):
-    ensure_offline()
-    make_collection("books", title="Books")
-    page = new_page(user=make_user("olga", is_owner=True))
-    page.goto("/c/books/models/")
     page.get_by_label("Provider").select_option("openai-compatible")
-    page.get_by_label("Model", exact=True).fill("yes")
+    page.get_by_label("Model", exact=True).fill("other")
     page.get_by_role("button", name="Add model").click()
     page.get_by_text("Enter the base URL, for example").wait_for()
     console.clear()  # Of the 422.
-    page.get_by_label("Base URL").fill(model_server.openai)
     assert violations(page) == []
-    page.get_by_role("button", name="Add model").click()
-    page.get_by_role("button", name="Test yes").click()
-    page.get_by_text("yes works (").wait_for()
+    page.goto("/c/books/models/")
     page.get_by_role("link", name="Edit yes").click()
     assert page.get_by_label("Base URL").input_value() == model_server.openai
     page.get_by_label("Calls at a time").fill("2")
@@ -57,19 +47,3 @@ def test_a_model_is_edited_deleted_and_brought_back(new_page, violations, consol
     page.get_by_role("button", name="Restore yes").click()
     page.get_by_text("Restored: yes.").wait_for()
     page.get_by_role("link", name="Edit yes").wait_for()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("look", EACH_LOOK)
-def test_models_with_search_services_are_accessible_and_fit_in_every_look(new_page, violations, look):
-    ensure_offline()
-    make_collection("books", title="Books")
-    keys = {"api_key_env": "NO_SUCH_API_KEY", "model": "search"}
-    JudgeVersion.objects.create(name="web", provider="tavily", parameters={"call_price": 0.008}, **keys)
-    JudgeVersion.objects.create(name="another-web-search", provider="exa", **keys)
-    JudgeVersion.objects.create(name="one", provider="openai", model="gpt-4o-mini", api_key_env="NO_SUCH_API_KEY")
-    page = new_page(user=make_user("olga", is_owner=True), **LOOKS[look])
-    for address in ("models", "prices", f"models/{JudgeVersion.objects.get(name='one').pk}"):
-        page.goto(f"/c/books/{address}/")
-        page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
-        assert violations(page) == [] and not page.evaluate(SIDEWAYS), address

@@ -81,16 +81,12 @@ def test_a_mistake_is_shown_with_its_line_and_nothing_is_half_written(client, ol
     (error,) = response.context["file_form"].non_field_errors()
     assert "judges.toml, line 9" in error and "temprature is unknown" in error
     assert response.context["file_form"]["text"].value() == text, "what was typed stays"
-
-
-def test_an_uploaded_file_takes_the_place_of_the_text_and_is_shown_where_it_is_wrong(client, olga):
-    upload = SimpleUploadedFile("panel.toml", (OPENAI + "x = 1\n").encode())
-    response = load(client, "nothing", file=upload)
-    assert response.status_code == 422 and "panel.toml, line 5" in response.content.decode()
-    assert response.context["file_form"]["text"].value() == OPENAI + "x = 1\n"
+    response = load(client, "nothing", file=SimpleUploadedFile("panel.toml", (OPENAI + "x = 1\n").encode()))
+    assert response.status_code == 422 and "panel.toml, line 5" in response.text
+    assert response.context["file_form"]["text"].value() == OPENAI + "x = 1\n", "a file takes the place of the text"
+    assert load(client, "", file=SimpleUploadedFile("x.toml", b"\xff\xfe")).status_code == 422
     assert load(client, "", file=SimpleUploadedFile("panel.toml", OPENAI.encode())).status_code == 302
     assert configured() == {"one"}
-    assert load(client, "", file=SimpleUploadedFile("x.toml", b"\xff\xfe")).status_code == 422
 
 
 def add(client, **options):
@@ -130,19 +126,6 @@ def test_a_model_is_added_to_those_that_are_configured_and_the_panel_stays(clien
     assert response.status_code == 422 and response.context["add_form"]["model"].value() == "m"
     response = add(client, model="another", name="one")
     assert list(response.context["add_form"].errors) == ["name"]
-
-
-def test_the_first_model_becomes_the_default_panel(client, olga):
-    add(client, name="one")
-    panel = Panel.objects.get(is_default=True)
-    assert (panel.ensemble, panel.debate) == (["one"], [])
-
-
-def test_where_no_keys_are_stored_the_form_names_what_stores_them(client, olga, settings):
-    for secrets, is_named in (([], True), (["s" * 44], False)):
-        settings.STORED_KEYS_SECRETS = secrets
-        assert ("QUORUM_STORED_KEYS_SECRET" in page(client).content.decode()) == is_named
-        assert ('name="key"' in page(client).content.decode()) == (not is_named)
 
 
 def test_a_header_of_a_model_is_in_no_entry_of_the_audit_log(client, olga):
@@ -200,61 +183,60 @@ def test_a_deleted_model_keeps_its_answers_and_is_restored(client, olga):
     assert list(acts) == ["judge.added", "judge.deleted", "judge.restored"]
 
 
-@pytest.mark.parametrize("again", [1, 2])
-def test_the_text_that_is_shown_changes_nothing_when_it_is_loaded(again, books):
+def test_the_text_that_is_shown_changes_nothing_when_it_is_loaded(books):
     store_judges_file(parse((Path(ROOT) / "docs/judges-example.toml").read_text()))
-    for _time in range(again):
+    for _ in range(2):
         text = write_judges_text(Panel.objects.get(is_default=True))
         done = store_judges_file(parse(text))
-    assert {one["change"] for one in done["judges"]} == {"unchanged"} and done["panel"]["change"] == "unchanged"
+        assert {row["change"] for row in done["judges"]} == {"unchanged"} and done["panel"]["change"] == "unchanged"
     assert tomllib.loads(text)["panel"]["name"]
 
 
 # What a browser must not bring
 
 
-def test_a_single_model_is_held_to_the_same_rules(client, olga):
-    evil = {"provider": "openai-compatible", "base_url": "https://evil.example/v1"}
+def test_what_is_wrong_with_a_new_model_is_said_at_its_field(client, olga):
+    own = {"provider": "openai-compatible"}
+    evil = {**own, "base_url": "https://evil.example/v1"}
     for options, field in (
         ({"base_url": "https://evil.example/v1"}, "api_key_env"),
         ({**evil, "api_key_env": "OPENAI_API_KEY"}, "api_key_env"),
-        ({"more": 'token_command = ["id"]'}, "more"),
+        ({**own, "base_url": "http://127.0.0.1:9/v1", "api_key_env": "SECRET"}, "api_key_env"),
         ({**evil, "base_url": "file:///etc/passwd"}, "base_url"),
+        ({"more": 'token_command = ["id"]'}, "more"),
+        ({"more": "temprature = 1"}, "more"),
+        ({"more": "model = 'other'"}, "more"),
+        ({"model": ""}, "model"),
+        ({"input_price": "1"}, "input_price"),
+        (own, "base_url"),
     ):
         response = add(client, **options)
         assert response.status_code == 422 and list(response.context["add_form"].errors) == [field], options
     assert configured() == set()
+    (sentence,) = response.context["add_form"].errors["base_url"]
+    assert sentence == "Enter the base URL, for example http://127.0.0.1:8001/v1."
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        'provider = "azure"\nbase_url = "https://x.openai.azure.com"\napi_version = "1"\ntoken_command = ["id"]',
-        'provider = "openai-compatible"\nbase_url = "https://evil.example/v1"\napi_key_env = "SECRET_KEY"',
-        'provider = "openai-compatible"\nbase_url = "https://evil.example/v1"\napi_key_env = "OPENAI_API_KEY"',
+def test_a_file_from_a_browser_runs_no_command_and_sends_no_key_elsewhere(client, olga):
+    own, azure = 'provider = "openai-compatible"\nbase_url = ', 'provider = "azure"\napi_version = "1"\nbase_url = '
+    for keys in (
+        azure + '"https://x.openai.azure.com"\ntoken_command = ["id"]',
+        azure + '"https://evil.example"',
+        own + '"https://evil.example/v1"\napi_key_env = "SECRET_KEY"',
+        own + '"https://evil.example/v1"\napi_key_env = "OPENAI_API_KEY"',
+        own + '"file:///etc/passwd"',
+        own + '"ftp://evil.example/"',
         'provider = "openai"\nbase_url = "https://evil.example/v1"',
-        'provider = "azure"\nbase_url = "https://evil.example"\napi_version = "1"',
-        'provider = "openai-compatible"\nbase_url = "file:///etc/passwd"',
-        'provider = "openai-compatible"\nbase_url = "ftp://evil.example/"',
-    ],
-)
-def test_a_file_from_a_browser_runs_no_command_and_sends_no_key_elsewhere(client, olga, keys):
-    response = load(client, f'[[judge]]\nname = "bad"\nmodel = "m"\n{keys}\n')
-    assert response.status_code == 422 and configured() == set()
-    assert response.context["file_form"].non_field_errors()
+    ):
+        response = load(client, f'[[judge]]\nname = "bad"\nmodel = "m"\n{keys}\n')
+        assert response.status_code == 422 and response.context["file_form"].non_field_errors(), keys
+    assert configured() == set()
 
 
 def test_what_the_command_loaded_may_stand_in_the_text(client, olga):
     text = '[[judge]]\nname = "own"\nmodel = "m"\nprovider = "openai"\nbase_url = "https://proxy.example/v1"\n'
     store_judges_file(parse(text))
     assert load(client, page(client).context["file_form"]["text"].value()).status_code == 302
-
-
-def test_only_owners_load_files_admins_see_test_and_choose(client, books, charlie):
-    assert load(client, OPENAI).status_code == 403 and add(client).status_code == 403 and configured() == set()
-    assert "file_form" not in page(client).context
-    client.force_login(make_member(books, "alice", Role.ANNOTATOR).user)
-    assert client.get("/c/books/models/").status_code == 403
 
 
 # Keys and tests
@@ -302,29 +284,6 @@ def test_a_model_without_its_key_is_told_so_and_no_call_is_counted(client, local
     assert "0 calls" not in response.content.decode() and "1 call, $0" not in response.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"model": ""}, "model"),
-        ({"input_price": "1"}, "input_price"),
-        ({"more": "temprature = 1"}, "more"),
-        ({"more": "model = 'other'"}, "more"),
-        ({"provider": "openai-compatible"}, "base_url"),
-        (
-            {"provider": "openai-compatible", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "SECRET"},
-            "api_key_env",
-        ),
-    ],
-)
-def test_what_a_new_model_lacks_is_said_at_its_field(client, olga, given, field):
-    response = add(client, **given)
-    assert response.status_code == 422 and configured() == set()
-    assert list(response.context["add_form"].errors) == [field]
-    if field == "base_url":
-        (sentence,) = response.context["add_form"].errors["base_url"]
-        assert sentence == "Enter the base URL, for example http://127.0.0.1:8001/v1."
-
-
 def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, olga):
     priced = {"name": "web", "provider": "tavily", "api_key_env": VARIABLE, "parameters": {"call_price": 0.008}}
     web = JudgeVersion.objects.create(model="search", **priced)
@@ -336,14 +295,6 @@ def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, o
     prices = " ".join(client.get("/c/books/prices/").content.decode().split())
     assert "Each call: $0.008" in prices and ">judges file</td>" in prices
     assert f"/c/books/prices/{web.pk}/" not in prices and client.get(f"/c/books/prices/{web.pk}/").status_code == 404
-
-
-def test_a_model_that_fails_says_the_remedy_and_a_server_that_repeats_the_key_is_masked(client, local):
-    local.script({"yes": {"fault": "echo-key"}})
-    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
-    text = response.content.decode()
-    assert not JudgeProbe.objects.get().passes and VARIABLE in text
-    assert KEY not in text and KEY not in str(list(JudgeProbe.objects.values()))
 
 
 def test_a_model_that_does_not_answer_is_given_up_after_a_while(client, local, monkeypatch):
@@ -363,16 +314,10 @@ def test_built_in_and_unknown_judges_are_not_tested(client, charlie):
 def test_what_a_test_found_stands_in_the_row(client, olga):
     load(client, OPENAI)
     found = {
-        "schema_modes": {"json_schema": "refused", "json_object": "works"},
-        "logprobs": 5,
-        "temperature": 0.0,
-        "temperature_taken": True,
-        "thinks": True,
-        "reasoning_tokens": 120,
-        "reasoning_text": True,
-        "context": 8192,
+        "schema_modes": {"json_schema": "refused", "json_object": "works"}, "logprobs": 5, "temperature": 0.0,
+        "temperature_taken": True, "thinks": True, "reasoning_tokens": 120, "reasoning_text": True, "context": 8192,
         "usage": ["prompt_tokens"],
-    }
+    }  # fmt: skip
     judge = JudgeVersion.objects.get(name="one")
     JudgeProbe.objects.create(judge=judge, passes=False, problem="Set schema_mode", found=found, warnings=["A note"])
     text = page(client).content.decode()
@@ -391,11 +336,12 @@ def test_the_page_takes_few_statements_however_many_models(client, olga, django_
 # Debaters and panel
 
 
-def test_an_admin_chooses_debaters_and_panel_of_the_collection(client, charlie):
+def test_an_admin_chooses_debaters_and_panel_of_the_collection_and_loads_no_file(client, charlie):
+    assert "file_form" not in page(client).context
     for name in ("a", "b", "c"):
         JudgeVersion.objects.create(name=name, provider="openai", model=name)
-    chosen = {"debate_for": "a", "debate_against": "b", "judge": ["a", "b", "c"]}
-    assert client.post("/c/books/models/panel/", chosen).status_code == 302
+    panel = {"debate_for": "a", "debate_against": "b", "judge": ["a", "b", "c"]}
+    assert client.post("/c/books/models/panel/", panel).status_code == 302
     made = Panel.objects.get(name="books:chosen")
     assert (made.debate, made.ensemble, made.majority, made.is_default) == (["a", "b"], ["a", "b", "c"], 2, False)
     assert AuditEntry.objects.get(act="panel.used").details["judges"] == ["a", "b", "c"]
@@ -404,20 +350,17 @@ def test_an_admin_chooses_debaters_and_panel_of_the_collection(client, charlie):
     assert (made.debate, made.ensemble) == ([], ["a"])
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [
+def test_a_panel_that_cannot_be_keeps_what_was_chosen(client, charlie):
+    for name in ("a", "b"):
+        JudgeVersion.objects.create(name=name, provider="openai", model=name)
+    for panel in (
         {"judge": ["a", "b"]},
         {"judge": []},
         {"judge": ["a"], "debate_for": "a"},
         {"judge": ["a"], "debate_for": "offline-bm25", "debate_against": "a"},
         {"judge": ["nobody"]},
-    ],
-)
-def test_a_panel_that_cannot_be_keeps_what_was_chosen(client, charlie, chosen):
-    for name in ("a", "b"):
-        JudgeVersion.objects.create(name=name, provider="openai", model=name)
-    response = client.post("/c/books/models/panel/", chosen)
-    assert response.status_code == 422 and not Panel.objects.filter(name="books:chosen").exists()
-    assert response.context["members"].errors
-    assert list(response.context["members"]["judge"].value()) == chosen["judge"]
+    ):
+        response = client.post("/c/books/models/panel/", panel)
+        assert response.status_code == 422 and response.context["members"].errors, panel
+        assert list(response.context["members"]["judge"].value()) == panel["judge"]
+    assert not Panel.objects.filter(name="books:chosen").exists()

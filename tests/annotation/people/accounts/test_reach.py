@@ -1,12 +1,10 @@
 """Every page within everybody's reach (WCAG 2.2 AA) in a real Chromium: both languages, light,
-dark, high contrast, a narrow screen, right to left; by keyboard; and focus stays where it was when
-a part of a page is replaced.
+dark, high contrast, a narrow screen, right to left; by keyboard (focus: tests/site/test_browser_focus.py).
 """
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from django.test import Client
@@ -19,9 +17,6 @@ from tests.admin_site import judged_collection
 from tests.plugin_browser import COLOURS
 from tests.site.test_permissions import World, routes
 from tests.stages import first_slow
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -171,14 +166,8 @@ def test_axe_finds_nothing_on_any_page_in_any_look(world, new_page, violations, 
     assert found == {}
 
 
-# --- Focus and keyboard -------------------------------------------------------------------------------------------
+# --- Keyboard -------------------------------------------------------------------------------------------
 
-FOCUSED = """
-() => {
-  const at = document.activeElement;
-  return at && at !== document.body && at.isConnected ? at.textContent.trim().slice(0, 60) || at.id || at.tagName : "";
-}
-"""
 STOPS = """
 () => {
   // Radio buttons of one name are one stop; the parts of a date are more than one.
@@ -206,32 +195,6 @@ VISIBLE_FOCUS = """
   return outlined || own ? "" : at.outerHTML.slice(0, 120);
 }
 """
-
-
-@pytest.mark.slow
-def test_news_leave_the_focus_where_it_was(world, new_page, instance):
-    page = new_page(user=world.people["owner"])
-    page.goto("/c/books/")
-    page.wait_for_function("() => window.htmx")
-    link = page.locator(".story a[href*='state=']").nth(2)
-    link.focus()
-    before = page.evaluate(FOCUSED)
-    assert before
-    with page.expect_response(lambda answer: answer.request.headers.get("hx-request") == "true"):
-        pass  # the page asks for news by itself
-    page.wait_for_timeout(300)
-    assert page.evaluate(FOCUSED) == before
-
-
-def test_a_filter_that_replaces_the_list_keeps_the_focus(world, new_page, instance):
-    page = new_page(user=world.people["owner"])
-    page.goto("/c/books/pairs/")
-    page.wait_for_function("() => window.htmx")
-    page.locator("#state").focus()
-    with page.expect_response(lambda answer: "state=labelled" in answer.url):
-        page.locator("#state").select_option("labelled")
-    page.wait_for_timeout(300)
-    assert page.evaluate("() => document.activeElement.id") == "state"
 
 
 ELSEWHERE = ["/c/books/members/", "/c/books/campaigns/", "/accounts/"]
@@ -264,18 +227,6 @@ def test_high_contrast_is_a_setting_that_the_next_page_shows(world, new_page, in
     page.locator("form:has(#contrast) button").click()
     page.locator("html[data-contrast=more]").wait_for(state="attached")
     assert page.evaluate("() => getComputedStyle(document.body).color") == "rgb(0, 0, 0)" != light
-
-
-def test_chinese_is_chosen_in_the_menu_and_stays(world, new_page, instance):
-    page = new_page(user=world.people["annotator"])
-    page.goto("/c/books/judge/")
-    page.get_by_role("button", name="Account").click()
-    page.get_by_role("button", name="简体中文").click()
-    page.locator("html[lang=zh-hans]").wait_for(state="attached")
-    assert page.url.endswith("/c/books/judge/")
-    elsewhere = new_page(user=world.people["annotator"])
-    elsewhere.goto("/accounts/")
-    assert elsewhere.evaluate("() => document.documentElement.lang") == "zh-hans"
 
 
 def test_nothing_moves_where_reduced_motion_is_asked_for(world, new_page, instance):

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from allauth.account.utils import user_pk_to_url_str
 from allauth.usersessions.models import UserSession
 from django.apps import apps
-from django.core.cache import cache
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.db.models import CharField
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -20,16 +20,12 @@ from benchmark.models.runs import Run
 from corpus.errors import BadInput
 from corpus.models import Assessor, Judgment, Target
 from tests.annotation.people.accounts.smtp_server import MailServer
+from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 from tests.rankings import make_run
 
 pytestmark = pytest.mark.django_db
 NEW = "a long enough secret"
-
-
-@pytest.fixture(autouse=True)
-def fresh_limits() -> None:
-    cache.clear()
 
 
 def sign_in(username: str = "alice", password: str = "", **headers: str) -> Client:
@@ -54,41 +50,33 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605
 ANDROID = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537 (KHTML, like Gecko) Chrome/139.0.0.0 Mobile Safari/537{}"
 
 
-def test_sessions_are_listed_and_one_is_ended_from_elsewhere() -> None:
+def test_sessions_are_listed_and_one_is_ended_from_elsewhere_by_their_own_person() -> None:
     make_user("alice")
-    desk, phone = sign_in(**{"User-Agent": FIREFOX}), sign_in(**{"User-Agent": SAFARI})
-    page = desk.get("/accounts/").content.decode()
+    make_user("bob")
+    here, phone = sign_in(**{"User-Agent": FIREFOX}), sign_in(**{"User-Agent": SAFARI})
+    page = here.get("/accounts/").text
     assert "Firefox · Linux" in page and "Safari · iPhone" in page and "this device" in page
     (end,) = re.findall(r'action="(/accounts/sessions/\d+/end/)"', page)
-    assert desk.post(end).status_code == 302
-    assert inside(desk) and not inside(phone)
+    assert sign_in("bob").post(end).status_code == 404 and inside(phone)
+    assert here.post(end).status_code == 302
+    assert inside(here) and not inside(phone)
     assert AuditEntry.objects.filter(act="session.ended", person__username="alice").count() == 1
 
 
-def test_signing_out_everywhere_else_leaves_this_one() -> None:
+def test_signing_out_everywhere_else_and_a_changed_password_leave_this_session() -> None:
     make_user("alice")
     here, there, elsewhere = sign_in(), sign_in(), sign_in()
     (message,) = here.post("/accounts/sessions/end/", follow=True).context["messages"]
     assert "2" in str(message)
     assert [inside(client) for client in (here, there, elsewhere)] == [True, False, False]
-
-
-def test_nobody_ends_a_session_of_somebody_else() -> None:
-    alice = make_user("alice")
-    make_user("bob")
-    desk = sign_in()
-    (device,) = sessions.list_devices(alice, None)
-    assert sign_in("bob").post(f"/accounts/sessions/{device.pk}/end/").status_code == 404
-    assert inside(desk)
-
-
-def test_a_changed_password_ends_the_other_sessions() -> None:
-    make_user("alice")
-    here, there = sign_in(), sign_in()
+    there = sign_in()
     values = {"oldpassword": "alice-password", "password1": NEW, "password2": NEW}
-    assert here.post("/accounts/password/change/", values).status_code == 302
+    assert here.post("/accounts/password/change/", values)["Location"] == "/accounts/"
     assert (inside(here), inside(there)) == (True, False)
-    assert len(re.findall(">this device<", here.get("/accounts/").content.decode())) == 1
+    assert len(re.findall(">this device<", here.get("/accounts/").text)) == 1
+    assert here.get("/accounts/logout/").status_code == 200 and inside(here), "signing out takes a POST"
+    here.post("/accounts/logout/")
+    assert not inside(here) and inside(sign_in(password=NEW))
 
 
 @pytest.mark.parametrize(
@@ -182,13 +170,10 @@ def test_a_class_chooses_its_passwords_by_links_from_one_address() -> None:
 
 
 def test_a_link_older_than_a_day_or_altered_does_nothing(settings) -> None:
-    alice = make_user("alice")
+    alice, bob = make_user("alice"), make_user("bob")
     owner = as_user(make_user("boss", is_owner=True))
     link = link_from(owner.post(f"/people/{alice.pk}/password/"))
-    other = make_user("bob")
-    from allauth.account.utils import user_pk_to_url_str
-
-    mine, theirs = user_pk_to_url_str(alice), user_pk_to_url_str(other)
+    mine, theirs = user_pk_to_url_str(alice), user_pk_to_url_str(bob)
     assert "no longer works" in use(link.replace(f"/{mine}-", f"/{theirs}-")).content.decode()
     settings.PASSWORD_RESET_TIMEOUT = -1
     assert "no longer works" in use(link).content.decode()
@@ -200,10 +185,8 @@ def test_admins_hand_links_only_to_members_whom_they_rule_over_entirely() -> Non
     admin = make_member(birds, "charlie", Role.ADMIN)
     alice, bob = make_member(birds, "alice"), make_member(birds, "bob")
     make_member(stones, "bob")
-    boss = make_user("boss", is_owner=True)
-    owner = Membership.objects.create(
-        user=boss, collection=birds, role=Role.ADMIN, assessor=Assessor.objects.create(collection=birds, name="boss")
-    )
+    make_user("boss", is_owner=True)
+    owner = make_member(birds, "boss", Role.ADMIN)
     client = as_user(admin.user)
     answers = {
         name: client.post(f"/c/birds/members/{member.pk}/password/").status_code
@@ -238,18 +221,17 @@ def test_a_forgotten_password_is_set_anew_by_mail(mail: MailServer) -> None:
     assert inside(sign_in(password=NEW))
 
 
-def test_who_has_an_account_is_not_told_to_strangers(mail: MailServer) -> None:
+def test_who_has_an_account_is_not_told_to_strangers_even_while_the_mail_server_is_away(mail: MailServer) -> None:
     make_user("alice", email="alice@example.org")
-    answers = [
-        Client().post("/accounts/password/reset/", {"email": f"{name}@example.org"}) for name in ("alice", "nobody")
-    ]
-    assert answers[0]["Location"] == answers[1]["Location"] and len(mail.mails) == 1
 
+    def ask(name: str) -> object:
+        return Client().post("/accounts/password/reset/", {"email": f"{name}@example.org"})
 
-def test_a_mail_server_that_is_away_gives_the_same_page(mail: MailServer) -> None:
-    make_user("alice", email="alice@example.org")
+    answers = [ask(name) for name in ("alice", "nobody")]
+    assert len(mail.mails) == 1
     mail.close()
-    assert Client().post("/accounts/password/reset/", {"email": "alice@example.org"}).status_code == 302
+    answers.append(ask("alice"))
+    assert len({answer["Location"] for answer in answers}) == 1
 
 
 def test_without_a_mail_server_the_page_says_whom_to_ask() -> None:
@@ -258,15 +240,13 @@ def test_without_a_mail_server_the_page_says_whom_to_ask() -> None:
         assert "Ask an administrator" in answer.content.decode()
 
 
-def test_a_mail_address_takes_the_password() -> None:
+def test_a_mail_address_takes_the_password(settings) -> None:
     alice = make_user("alice")
     client = sign_in()
     assert give_address(client, "alice@example.org").status_code == 404, "no mail server: no address"
-    from django.test import override_settings
-
-    with override_settings(EMAIL_HOST="127.0.0.1"):
-        assert give_address(client, "alice@example.org", "wrong").status_code == 422
-        assert give_address(client, "x\r\nBcc: all@example.org").status_code == 422
+    settings.EMAIL_HOST = "127.0.0.1"
+    assert give_address(client, "alice@example.org", "wrong").status_code == 422
+    assert give_address(client, "x\r\nBcc: all@example.org").status_code == 422
     alice.refresh_from_db()
     assert alice.email == ""
 
@@ -289,60 +269,44 @@ def test_a_closed_account_is_out_at_once_and_its_open_pair_goes_back() -> None:
 def test_a_pseudonymised_person_is_gone_and_the_judgments_stay() -> None:
     birds = make_collection("birds")
     alice, boss = make_member(birds, "alice"), make_user("boss", is_owner=True)
-    alice.user.email = "alice@example.org"
-    alice.user.save()
+    User.objects.filter(pk=alice.user.pk).update(email="alice@example.org")
     client = sign_in()
-    Invitation.objects.create(
-        collection=birds, invited_by=boss, accepted_by=alice.user, note="Alice Miller", expires_at="2030-01-01T00:00Z"
-    )
-    Judgment.objects.create(pair=make_pair(birds), assessor=alice.assessor, step="final", grade=1)
-    assert as_user(boss).post(f"/people/{alice.user.pk}/pseudonymise/").status_code == 302
+    note = {"note": "Alice Miller", "expires_at": "2030-01-01T00:00Z"}
+    Invitation.objects.create(collection=birds, invited_by=boss, accepted_by=alice.user, **note)
+    make_judgment(make_pair(birds), alice.assessor, 1)
+    with CaptureQueriesContext(connection) as queries:
+        site_accounts.pseudonymise(alice.user, by=boss)
+    reads = [query["sql"] for query in queries.captured_queries if query["sql"].startswith("SELECT")]
+    assert sum('FROM "usersessions_usersession"' in sql for sql in reads) == 1, "sessions are ended once"
     person = User.objects.get(pk=alice.user.pk)
     assert person.username == f"person-{person.pk}" and person.email == "" and not person.is_active
     assert Judgment.objects.get().assessor.name == person.username
     assert Invitation.objects.get().note == ""
     assert not inside(client) and not inside(sign_in())
-    page = as_user(boss).get("/audit-log/").content.decode()
+    page = as_user(boss).get("/audit-log/").text
     assert person.username in page and "alice" not in page, "the audit log names people by reference"
     with pytest.raises(BadInput, match="Send a new invitation"):
         site_accounts.reopen_account(person, by=boss)
 
 
-def test_the_sessions_of_a_pseudonymised_person_are_ended_once() -> None:
-    alice, boss = make_user("alice"), make_user("boss", is_owner=True)
-    client = sign_in()
-    with CaptureQueriesContext(connection) as queries:
-        site_accounts.pseudonymise(alice, by=boss)
-    reads = [query for query in queries.captured_queries if query["sql"].startswith("SELECT")]
-    assert sum('FROM "usersessions_usersession"' in query["sql"] for query in reads) == 1
-    assert not inside(client)
-
-
-def test_a_pseudonym_that_somebody_has_already_gets_a_number() -> None:
+def test_no_table_keeps_the_name_and_a_pseudonym_that_somebody_has_already_gets_a_number() -> None:
     birds = make_collection("birds")
     alice, boss = make_member(birds, "alice"), make_user("boss", is_owner=True)
     make_user(f"Person-{alice.user.pk}")
-    Assessor.objects.create(collection=birds, kind=Assessor.Kind.PERSON, name=f"person-{alice.user.pk}-2")
+    make_assessor(birds, f"person-{alice.user.pk}-2")
     text = {"pair": make_pair(birds), "version": 1, "kind": "person", "good": True}
     Target.objects.create(**text, writer="alice", contribution="It tells of birds.")
-    assert as_user(boss).post(f"/people/{alice.user.pk}/pseudonymise/").status_code == 302
-    person = User.objects.get(pk=alice.user.pk)
-    assert person.username == f"person-{person.pk}-3" == Assessor.objects.get(membership=alice).name
-    assert Target.objects.get().writer == person.username, "texts forget the name too"
-    with pytest.raises(DatabaseError, match="Cannot update"):
-        Target.objects.update(writer="bob")
-
-
-def test_no_table_keeps_the_name_of_a_pseudonymised_person() -> None:
-    birds = make_collection("birds")
-    alice, boss = make_member(birds, "alice"), make_user("boss", is_owner=True)
     FileImport.objects.create(collection=birds, owner=alice.user, made_by="alice")
-    QuerySplit.objects.create(collection=birds, name="test", query_ids=["q1"], made_by="alice")
-    QuerySplit.objects.create(collection=birds, name="dev", query_ids=["q2"], made_by="bob")
+    for name, maker in (("test", "alice"), ("dev", "bob")):
+        QuerySplit.objects.create(collection=birds, name=name, query_ids=[f"q-{name}"], made_by=maker)
     make_run(birds, "bm25", {})
     Run.objects.update(made_by="alice")
     assert as_user(boss).post(f"/people/{alice.user.pk}/pseudonymise/").status_code == 302
     new = User.objects.get(pk=alice.user.pk).username
+    assert new == f"person-{alice.user.pk}-3" == Assessor.objects.get(membership=alice).name
+    assert Target.objects.get().writer == new, "texts forget the name too"
+    with pytest.raises(DatabaseError, match="Cannot update"), transaction.atomic():
+        Target.objects.update(writer="bob")
     assert FileImport.objects.get().made_by == Run.objects.get().made_by == new
     assert dict(QuerySplit.objects.values_list("name", "made_by")) == {"test": new, "dev": "bob"}
     # No table that keeps a name is append-only: the update of one would fail.

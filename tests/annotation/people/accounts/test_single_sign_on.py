@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -25,7 +24,6 @@ FAULTS = ["forged", "unsigned", "shared-secret", "other-audience", "other-issuer
 
 @pytest.fixture
 def provider(settings, monkeypatch, tmp_path) -> Iterator[Provider]:
-    cache.clear()
     made = Provider()
     for name, value in made.environment().items():
         monkeypatch.setenv(name, value)
@@ -37,13 +35,22 @@ def provider(settings, monkeypatch, tmp_path) -> Iterator[Provider]:
     made.close()
 
 
-def go(client: Client, provider: Provider, start: str = "/accounts/provider/sso/login/", **given: str):
-    """To the provider, yes, and back; the answer to the way back."""
-    there = client.post(start, given)
+def leave(client: Client, start: str = "/accounts/provider/sso/login/", **values: str) -> dict[str, str]:
+    """To the provider: what it is asked."""
+    there = client.post(start, values)
     assert there.status_code == 302, there.content.decode()
-    asked = {name: values[0] for name, values in parse_qs(urlsplit(there["Location"]).query).items()}
-    assert asked["code_challenge_method"] == "S256"
-    return client.get(back(provider, asked, provider.subject).replace("http://testserver", ""))
+    question = {name: words[0] for name, words in parse_qs(urlsplit(there["Location"]).query).items()}
+    assert question["code_challenge_method"] == "S256"
+    return question
+
+
+def come_back(client: Client, provider: Provider, question: dict[str, str], who: str, **more: bool):
+    return client.get(back(provider, question, who).replace("http://testserver", ""), **more)
+
+
+def go(client: Client, provider: Provider, *start: str, **values: str):
+    """To the provider, yes, and back; the answer to the way back."""
+    return come_back(client, provider, leave(client, *start, **values), provider.subject)
 
 
 def invite(birds: Collection, **values: object) -> Invitation:
@@ -100,12 +107,10 @@ def test_an_invitation_makes_the_account_the_connection_and_the_membership(provi
 
 
 def test_an_invitation_that_closed_on_the_way_makes_nothing(provider: Provider, birds) -> None:
-    invitation = invite(birds)
-    client = Client()
-    there = client.post(f"/invitations/{invitation.token}/provider/")
-    asked = {name: values[0] for name, values in parse_qs(urlsplit(there["Location"]).query).items()}
+    invitation, client = invite(birds), Client()
+    question = leave(client, f"/invitations/{invitation.token}/provider/")
     Invitation.objects.filter(pk=invitation.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
-    client.get(back(provider, asked, provider.subject).replace("http://testserver", ""))
+    come_back(client, provider, question, provider.subject)
     assert not User.objects.filter(username="alice").exists() and not SocialAccount.objects.exists()
 
 
@@ -119,25 +124,17 @@ def test_the_same_mail_address_or_name_does_not_give_somebody_elses_account(prov
     assert User.objects.exclude(pk=alice.pk).get(is_owner=False).username.startswith("alice")
 
 
-def test_a_turned_back_visitor_and_a_wrong_state_end_at_the_sign_in_page(provider: Provider) -> None:
+def test_a_visitor_who_is_asked_turned_back_forged_or_meets_no_provider_gets_a_page(provider: Provider) -> None:
     make_user("alice")
+    page = Client().get("/accounts/provider/sso/login/")
+    assert page.status_code == 200 and "Test University" in page.text
+    assert 'method="post"' in page.text.split("<main")[1], "a GET does not go to the provider"
     client = Client()
-    there = client.post("/accounts/provider/sso/login/")
-    asked = {name: values[0] for name, values in parse_qs(urlsplit(there["Location"]).query).items()}
-    response = client.get(back(provider, asked, "").replace("http://testserver", ""), follow=True)
+    question = leave(client)
+    response = come_back(client, provider, question, "", follow=True)
     assert response.redirect_chain[-1][0] == "/accounts/login/"
-    forged = back(provider, {**asked, "state": "forged"}, provider.subject)
-    assert Client().get(forged.replace("http://testserver", "")).status_code in (401, 302)
-
-
-def test_a_get_asks_before_it_goes_to_the_provider(provider: Provider) -> None:
-    response = Client().get("/accounts/provider/sso/login/")
-    assert response.status_code == 200
-    page = response.content.decode()
-    assert "Test University" in page and 'method="post"' in page.split("<main")[1]
-
-
-def test_a_provider_that_is_away_gives_a_page(provider: Provider) -> None:
+    forged = come_back(Client(), provider, {**question, "state": "forged"}, provider.subject)
+    assert forged.status_code in (401, 302)
     provider.close()
     assert Client().post("/accounts/provider/sso/login/").status_code == 502
 
@@ -164,12 +161,8 @@ def test_secret_tokens_and_claims_are_kept_nowhere(provider: Provider) -> None:
     assert not re.search(SECRET, str(list(AuditEntry.objects.values())))
 
 
-def test_without_a_provider_there_is_no_button_and_no_address() -> None:
-    assert "provider" not in Client().get("/accounts/login/").content.decode()
-    assert Client().post("/accounts/provider/sso/login/").status_code == 404
-    assert Client().get("/accounts/provider/sso/callback/").status_code == 404
-
-
-def test_a_provider_in_the_database_is_not_looked_at() -> None:
+def test_without_a_provider_there_is_no_button_and_no_address_whatever_the_database_holds() -> None:
+    assert "provider" not in Client().get("/accounts/login/").text
     SocialApp.objects.create(provider="openid_connect", provider_id="sso", name="Evil", client_id="x")
     assert Client().post("/accounts/provider/sso/login/").status_code == 404
+    assert Client().get("/accounts/provider/sso/callback/").status_code == 404
