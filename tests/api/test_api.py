@@ -41,9 +41,7 @@ def test_a_token_is_stored_as_its_hash_only_and_logged() -> None:
     assert token not in json.dumps(entry.details) and entry.person == alice.user
 
 
-def test_no_token_a_wrong_one_a_revoked_one_an_expired_one_and_a_closed_account_are_401(
-    alice: Membership, call: Call, client: Client
-) -> None:
+def test_no_token_a_wrong_one_a_revoked_one_an_expired_one_and_a_closed_account_are_401(alice, call, client):
     row, token = make_token(alice.user, None, name="n", scopes=["read"], days=1)
 
     def ask(value: str) -> int:
@@ -162,9 +160,7 @@ def test_a_request_with_a_key_happens_once_for_who_may_ask(alice: Membership, ca
     assert refused.status_code == 403 and "Idempotent-Replayed" not in refused
 
 
-def test_of_two_who_make_a_collection_of_one_name_at_once_the_second_is_refused(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_who_make_a_collection_of_one_name_at_once_the_second_is_refused(call, monkeypatch):
     make_collection("c")
     # The other request stored it after this one had looked.
     monkeypatch.setattr(Collection, "full_clean", lambda self: None)
@@ -174,9 +170,7 @@ def test_of_two_who_make_a_collection_of_one_name_at_once_the_second_is_refused(
 
 
 @pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "one"}], ids=["without a key", "with a key"])
-def test_a_body_that_is_not_read_is_refused_as_a_problem(
-    alice: Membership, call: Call, client: Client, settings: Any, key: dict[str, str]
-) -> None:
+def test_a_body_that_is_not_read_is_refused_as_a_problem(alice, call, client, settings, key):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000
     large = call(alice.user, "POST", "collections/c/exports", {"format": "csv", "origins": ["x" * 2_000]}, **key)
     assert large.status_code == 413 and large["Content-Type"] == "application/problem+json"

@@ -15,9 +15,7 @@ LIGHT, DARK = "rgba(0, 0, 0, 0)", "rgb(28, 32, 34)"
 
 
 @pytest.mark.parametrize(("chosen", "device", "background"), [("", "dark", DARK), ("light", "dark", LIGHT)])
-def test_the_reference_has_the_look_that_was_chosen_else_the_devices(
-    new_page: NewPage, chosen: str, device: str, background: str
-) -> None:
+def test_the_reference_has_the_look_that_was_chosen_else_the_devices(new_page, chosen, device, background):
     alice = make_member(make_collection("books"), "alice").user
     alice.display = {"theme": chosen}
     alice.save()

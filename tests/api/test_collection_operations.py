@@ -89,9 +89,7 @@ def token() -> str:
     return make_token(admin(), None, name="n", scopes=["manage"], days=1)[1]
 
 
-def test_a_file_that_is_sent_twice_with_one_key_is_one_upload(
-    client: Client, token: str, settings: Any, tmp_path: Any
-) -> None:
+def test_a_file_that_is_sent_twice_with_one_key_is_one_upload(client, token, settings, tmp_path):
     settings.VAR = tmp_path
     first = ("imports", "one", "corpus.jsonl", '{"_id": "d", "text": "Text."}\n')
     sent, again = (upload(client, token, *first) for _ in range(2))

@@ -44,9 +44,7 @@ def parts_of(operation: ApiOperation) -> tuple[str, str, Any]:
     return method, address, json.loads(words[words.index("-d") + 1]) if "-d" in words else None
 
 
-def test_every_operation_of_the_document_is_on_one_page_and_has_an_anchor(
-    document: dict[str, Any], operations: list[ApiOperation]
-) -> None:
+def test_every_operation_of_the_document_is_on_one_page_and_has_an_anchor(document, operations):
     listed = sorted((operation.method.lower(), operation.path) for operation in operations)
     assert listed == sorted((method, path) for path, methods in document["paths"].items() for method in methods)
     assert len({operation.key for operation in operations}) == len(operations) > 90
@@ -63,9 +61,7 @@ def test_every_curl_command_reaches_its_operation(operations: list[ApiOperation]
         assert client.generic(method, address).status_code == 401, operation.curl
 
 
-def test_every_body_of_an_example_is_what_the_document_describes(
-    document: dict[str, Any], operations: list[ApiOperation]
-) -> None:
+def test_every_body_of_an_example_is_what_the_document_describes(document, operations):
     checked = 0
     for operation in operations:
         _method, _address, body = parts_of(operation)
@@ -78,9 +74,7 @@ def test_every_body_of_an_example_is_what_the_document_describes(
     assert checked > 25
 
 
-def test_every_python_example_sends_what_curl_sends(
-    document: dict[str, Any], operations: list[ApiOperation], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_every_python_example_sends_what_curl_sends(document, operations, monkeypatch, tmp_path):
     requests: list[httpx2.Request] = []
     schemas = document["components"]["schemas"]
 
@@ -120,9 +114,7 @@ def test_every_python_example_sends_what_curl_sends(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["get-pairs", "patch-settings"])
-def test_an_example_does_on_a_site_what_it_says(
-    operations: list[ApiOperation], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], key: str
-) -> None:
+def test_an_example_does_on_a_site_what_it_says(operations, monkeypatch, capsys, key):
     books = make_collection("books")
     alice = make_member(books, "alice", role=Role.ADMIN).user
     pair = make_pair(books)

@@ -49,9 +49,7 @@ def by_api(call: Call, admin: Membership, name: str, value: Any) -> tuple[bool, 
     return answer.status_code == 200, " ".join([answer.json().get("detail", ""), answer.text])
 
 
-def test_what_counts_as_relevant_stays_once_judges_labelled_and_every_door_says_why(
-    books: Collection, admin: Membership, call: Call, tmp_path: Path
-) -> None:
+def test_what_counts_as_relevant_stays_once_judges_labelled_and_every_door_says_why(books, admin, call, tmp_path):
     reason = "Judges have labelled pairs by the present value, 1, so it stays."
     doors = [
         by_command(tmp_path, "relevant_from", 2),
@@ -73,9 +71,7 @@ def test_what_counts_as_relevant_stays_once_judges_labelled_and_every_door_says_
         ("min_judgment_ms", 10_000, True), ("min_judgment_ms", 10_001, False),
     ],
 )  # fmt: skip
-def test_the_three_doors_take_and_refuse_the_same_values(
-    books: Collection, admin: Membership, call: Call, tmp_path: Path, name: str, value: int, fits: bool
-) -> None:
+def test_the_three_doors_take_and_refuse_the_same_values(books, admin, call, tmp_path, name, value, fits):
     before = getattr(books, name)
     for door in (
         lambda: by_command(tmp_path, name, value),

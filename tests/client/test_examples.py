@@ -61,9 +61,7 @@ def test_every_example_is_run_here() -> None:
     assert all(name in Path(__file__).read_text() for name in names)
 
 
-def test_import_judge_wait_agreement_and_export_without_the_web_page(
-    live_site: str, instance: dict[str, str], worker: None, tmp_path: Path
-) -> None:
+def test_import_judge_wait_agreement_and_export_without_the_web_page(live_site, instance, worker, tmp_path):
     ensure_offline()
     files = {
         "documents.csv": "id,text\n" + "".join(f'd{n},"{text}"\n' for n, text in enumerate(TEXTS)),

@@ -62,9 +62,7 @@ def test_a_wrong_line_is_named_and_nobody_is_invited(charlie: Client) -> None:
     assert not Invitation.objects.exists()
 
 
-def test_addresses_get_a_mail_where_there_is_a_server_and_the_link_stays_where_it_fails(
-    charlie: Client, settings
-) -> None:
+def test_addresses_get_a_mail_where_there_is_a_server_and_the_link_stays_where_it_fails(charlie, settings):
     settings.EMAIL_HOST = ""
     invite(charlie, "without@example.org")
     assert mail.outbox == [] and Invitation.objects.get().mailed_at is None, "an address is a name then"

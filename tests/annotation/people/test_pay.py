@@ -60,9 +60,7 @@ def test_hours_are_measured_time_and_the_median_for_pairs_without_one(books: Col
     assert list_pay(books)[0].pay is None
 
 
-def test_months_are_apart_and_their_pairs_add_up_to_the_judgments_of_the_people_page(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_months_are_apart_and_their_pairs_add_up_to_the_judgments_of_the_people_page(books, alice, charlie):
     for _ in range(6):
         make_item(make_pair(books), overlap=2)
     judge(alice, 6, seconds=30)
@@ -74,9 +72,7 @@ def test_months_are_apart_and_their_pairs_add_up_to_the_judgments_of_the_people_
     assert page.context["care"]["standing"] == sum(row.work.judgments for row in rows)
 
 
-def test_quality_has_its_interval_and_number_and_no_line_borrows_from_another_month(
-    books: Collection, alice: Membership
-) -> None:
+def test_quality_has_its_interval_and_number_and_no_line_borrows_from_another_month(books, alice):
     bob = make_member(books, "bob")
     for number in range(4):
         pair = make_pair(books)
@@ -92,9 +88,7 @@ def test_quality_has_its_interval_and_number_and_no_line_borrows_from_another_mo
     assert Item.objects.filter(state="open").count() == 0
 
 
-def test_the_table_and_the_file_say_the_same_and_no_cell_is_a_formula(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_the_table_and_the_file_say_the_same_and_no_cell_is_a_formula(books, alice, charlie):
     assert "No judgments yet" in charlie.get("/c/books/people/pay/").text
     for _ in range(3):
         make_item(make_pair(books), overlap=2)
@@ -112,9 +106,7 @@ def test_the_table_and_the_file_say_the_same_and_no_cell_is_a_formula(
     assert client_of(alice).get("/c/books/people/pay.csv").status_code == 403
 
 
-def test_comparisons_count_apart_from_pairs_with_their_own_time(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_comparisons_count_apart_from_pairs_with_their_own_time(books, alice, charlie):
     """Alice answers three in 90 s each, one without a time; the fourth is undone: 3 x 90 s at 30 USD an hour."""
     make_relevant(books, documents=4)
     draw(books, people=1)

@@ -33,9 +33,7 @@ def find_address(url: str) -> str:
     return client.locate(client.check(url))[0][0]
 
 
-def test_a_name_leads_to_public_addresses_by_https_and_to_named_networks_by_both(
-    monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
+def test_a_name_leads_to_public_addresses_by_https_and_to_named_networks_by_both(monkeypatch, settings):
     """Which addresses are public: tests/corpus/url_fetch."""
     for host in ("2130706433", "0x7f.1", "localhost", "[::1]"):
         with pytest.raises(NoPage):
@@ -83,9 +81,7 @@ def ask(url: str) -> sending.ReceiverAnswer:
     return asyncio.run(send_request(url, {}, "{}"))
 
 
-def test_the_request_goes_to_the_address_that_was_checked_whatever_the_name_says_a_moment_later(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_request_goes_to_the_address_that_was_checked_whatever_the_name_says_a_moment_later(receiver, monkeypatch):
     hosts: list[str] = []
 
     def find_once(client: ReceiverClient, address: WebAddress) -> list[FetchTarget]:
@@ -107,9 +103,7 @@ def test_a_refused_address_and_an_unknown_name_get_no_connection(receiver: Recei
     assert ask("https://nowhere.invalid/").problem == "name"
 
 
-def test_the_setting_takes_networks_and_says_what_is_wrong(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_setting_takes_networks_and_says_what_is_wrong(monkeypatch, capsys):
     monkeypatch.setenv("QUORUM_WEBHOOK_NETWORKS", "10.0.0.0/8, 127.0.0.1")
     assert [str(network) for network in env.networks("QUORUM_WEBHOOK_NETWORKS")] == ["10.0.0.0/8", "127.0.0.1/32"]
     monkeypatch.setenv("QUORUM_WEBHOOK_NETWORKS", "10.0.0.1/8")

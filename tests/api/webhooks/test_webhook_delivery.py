@@ -49,9 +49,7 @@ def steps(receiver: Receiver) -> list[int]:
     return [one.event["data"]["step"] for one in receiver.got]
 
 
-def test_a_receiver_that_answers_500_twice_gets_each_event_signed_once_more_and_in_order(
-    receiver: Receiver, hooked: Hooked
-) -> None:
+def test_a_receiver_that_answers_500_twice_gets_each_event_signed_once_more_and_in_order(receiver, hooked):
     first, second, third = (write(hooked, "campaign:1", step) for step in (1, 2, 3))
     receiver.answers.extend([500, 500])
     assert deliver_due() == 5
@@ -68,9 +66,7 @@ def test_a_receiver_that_answers_500_twice_gets_each_event_signed_once_more_and_
     assert hooked.row.failing_since is None
 
 
-def test_objects_do_not_wait_for_each_other_and_what_failed_for_good_lets_the_later_ones_go(
-    receiver: Receiver, hooked: Hooked, settings: Any
-) -> None:
+def test_objects_do_not_wait_for_each_other_and_what_failed_for_good_lets_the_later_ones_go(receiver, hooked, settings):
     receiver.answers.extend([503] * delivering.MOST_ATTEMPTS)
     for step in (1, 2):
         write(hooked, "campaign:1", step)
@@ -88,9 +84,7 @@ def test_objects_do_not_wait_for_each_other_and_what_failed_for_good_lets_the_la
     assert states(hooked)[2:] == ["pending", "pending", "delivered", "delivered"]
 
 
-def test_both_secrets_sign_for_a_day_after_the_secret_was_replaced(
-    receiver: Receiver, hooked: Hooked, admin: Membership
-) -> None:
+def test_both_secrets_sign_for_a_day_after_the_secret_was_replaced(receiver, hooked, admin):
     new = services.replace_secret(hooked.row, admin.user)
     write(hooked, "task:1", 1)
     deliver_due()
@@ -104,9 +98,7 @@ def test_both_secrets_sign_for_a_day_after_the_secret_was_replaced(
         receiver.got[1].verify(hooked.secret)
 
 
-def test_the_secret_stands_nowhere_and_where_its_key_changed_nothing_is_sent(
-    receiver: Receiver, hooked: Hooked, settings: Any
-) -> None:
+def test_the_secret_stands_nowhere_and_where_its_key_changed_nothing_is_sent(receiver, hooked, settings):
     with connection.cursor() as cursor:
         cursor.execute("SELECT w::text FROM api_webhook w UNION ALL SELECT a::text FROM annotation_auditentry a")
         assert not [row for row in cursor.fetchall() if hooked.secret[6:] in str(row)]
@@ -116,9 +108,7 @@ def test_the_secret_stands_nowhere_and_where_its_key_changed_nothing_is_sent(
     assert receiver.got == [] and WebhookAttempt.objects.get().problem == "secret"
 
 
-def test_what_receivers_do_wrong_is_in_the_log(
-    receiver: Receiver, hooked: Hooked, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_receivers_do_wrong_is_in_the_log(receiver, hooked, settings, monkeypatch):
     """A redirect is not followed; of a long answer the first bytes are kept; one is late, and one is not there."""
     settings.WEBHOOK_RETRY_SECONDS = 3600
     receiver.answers.append(302)
@@ -160,9 +150,7 @@ def test_pauses_grow_to_six_hours(settings: Any) -> None:
         assert 0.89 * usual <= pause_after(failures) <= 1.11 * usual
 
 
-def test_whoever_lost_the_claim_adds_to_the_log_alone_and_to_none_once_the_webhook_is_gone(
-    hooked: Hooked, admin: Membership
-) -> None:
+def test_whoever_lost_the_claim_adds_to_the_log_alone_and_to_none_once_the_webhook_is_gone(hooked, admin):
     write(hooked, "task:1", 1)
     (late,) = claim_due()
     assert claim_due() == [] and not is_any_due()
@@ -284,9 +272,7 @@ def _is_open(port: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_killed_worker_loses_nothing_and_the_watcher_resumes(
-    receiver: Receiver, hooked: Hooked, admin: Membership, instance: dict[str, str]
-) -> None:
+def test_a_killed_worker_loses_nothing_and_the_watcher_resumes(receiver, hooked, admin, instance):
     options = {"QUORUM_WEBHOOK_NETWORKS": "127.0.0.0/8", "QUORUM_LEASE_S": "2", "QUORUM_WEBHOOK_RETRY_S": "0.1"}
     environment = {**instance, **options}
 

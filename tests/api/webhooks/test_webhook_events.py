@@ -81,9 +81,7 @@ def test_many_tasks_that_one_statement_resolves_are_one_insert(call: Call, hooke
         assert cursor.fetchone() == (1,), "one statement wrote them"
 
 
-def test_nothing_is_written_for_other_collections_other_events_and_disabled_webhooks(
-    call: Call, hooked: Hooked, admin: Membership
-) -> None:
+def test_nothing_is_written_for_other_collections_other_events_and_disabled_webhooks(call, hooked, admin):
     bob = make_member(hooked.row.collection, "bob")
     for _ in range(2):
         make_item(make_pair(hooked.row.collection))

@@ -10,7 +10,6 @@ from annotation.models import AuditEntry, Membership, Role
 from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from api.webhooks import services
 from api.webhooks.delivering import deliver_due
-from tests.api.conftest import Call
 from tests.api.webhooks.conftest import Hooked, Receiver
 from tests.factories import make_collection, make_member
 from tests.queue_scene import signed_in
@@ -40,9 +39,7 @@ def test_an_admin_makes_a_webhook_on_the_page_and_sees_its_secret_once(browser: 
     assert AuditEntry.objects.get(act="webhook.made").details["host"] == "receiver.example"
 
 
-def test_a_wrong_form_is_kept_with_its_reason_and_makes_nothing(
-    browser: Client, admin: Membership, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_form_is_kept_with_its_reason_and_makes_nothing(browser, admin, monkeypatch):
     right = {"url": "https://receiver.example/", "events": ["export.ready"]}
     for wrong in ({"url": "https://10.0.0.1/"}, {"url": ""}, {"events": ["no.event"]}, {"events": []}):
         values = {**right, **wrong}
@@ -55,9 +52,7 @@ def test_a_wrong_form_is_kept_with_its_reason_and_makes_nothing(
     assert answer.status_code == 422 and "delete one first" in answer.text
 
 
-def test_a_webhook_is_changed_disabled_enabled_and_deleted_on_its_page(
-    browser: Client, hooked: Hooked, settings: Any
-) -> None:
+def test_a_webhook_is_changed_disabled_enabled_and_deleted_on_its_page(browser, hooked, settings):
     settings.WEBHOOK_NETWORKS = []
     here = f"/c/birds/webhooks/{hooked.row.number}/"
     refused = browser.post(here, {"url": "http://127.0.0.1/", "events": ["export.ready"]})
@@ -82,9 +77,7 @@ def test_a_webhook_is_changed_disabled_enabled_and_deleted_on_its_page(
     assert acts() == ["webhook.made", *["webhook.changed"] * 3, "webhook.replayed", "webhook.deleted"]
 
 
-def test_a_test_event_is_sent_and_shown_with_its_answer_and_replayed(
-    browser: Client, hooked: Hooked, receiver: Receiver
-) -> None:
+def test_a_test_event_is_sent_and_shown_with_its_answer_and_replayed(browser, hooked, receiver):
     receiver.answers.append(500)
     receiver.body = b"<script>alert(1)</script>"
     led = browser.post(f"/c/birds/webhooks/{hooked.row.number}/test/")
@@ -144,9 +137,7 @@ def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) ->
     assert client.get(f"/c/stones/webhooks/{second.number}/deliveries/{made.pk}/").status_code == 404
 
 
-def test_by_the_api_a_webhook_is_made_read_changed_tested_and_deleted(
-    call: Call, admin: Membership, receiver: Receiver
-) -> None:
+def test_by_the_api_a_webhook_is_made_read_changed_tested_and_deleted(call, admin, receiver):
     def ask(method: str, path: str = "", body: object = None) -> Any:
         return call(admin.user, method, f"collections/birds/webhooks{path}", body)
 

@@ -1,8 +1,14 @@
 """What the estimate of a start says of people: how many pairs come to them, and their hours; and what policies do."""
 
 import pytest
+from django.test import Client
 
-from annotation.home.campaigns.estimates import DREAM_ESCALATED_SHARE, DREAM_JUDGMENT_SECONDS, estimate_people
+from annotation.home.campaigns.estimates import (
+    DREAM_ESCALATED_SHARE,
+    DREAM_JUDGMENT_SECONDS,
+    PeopleEstimate,
+    estimate_people,
+)
 from annotation.models import Role
 from corpus.models import Collection
 from judges.campaigns.configurations import build_configuration
@@ -11,7 +17,7 @@ from judges.costs import counters
 from judges.costs.accounting import format_hours
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
-from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.factories import client_of, make_collection, make_document, make_member, make_pair, make_query
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
@@ -32,63 +38,50 @@ def earlier(books: Collection, policy: str, labelled: int, escalated: int) -> No
     counters.add(campaign.pk, "escalated:audit", 30)
 
 
-def test_without_an_earlier_campaign_the_papers_share_and_seconds_are_assumed(books: Collection) -> None:
-    found = estimate_people(books, build_configuration(policy="debate"), PAIRS, 800)
-    assert (found.share_basis, found.share, found.pairs, found.judgments) == ("paper", DREAM_ESCALATED_SHARE, 7, 14)
-    assert not found.is_timed and found.hours == pytest.approx(14 * DREAM_JUDGMENT_SECONDS / 3600)
-    assert found.model_seconds > 0 and not found.is_model_timed
+def test_the_share_is_the_papers_else_that_of_earlier_campaigns_with_the_policy_or_any(books: Collection) -> None:
+    def estimate(policy: str = "debate", calls: int = 800) -> PeopleEstimate:
+        return estimate_people(books, build_configuration(policy=policy), PAIRS, calls)
 
-
-def test_the_share_is_that_of_earlier_campaigns_with_the_policy_else_of_any(books: Collection) -> None:
+    paper = estimate()
+    assert (paper.share_basis, paper.share, paper.pairs, paper.judgments) == ("paper", DREAM_ESCALATED_SHARE, 7, 14)
+    assert not paper.is_timed and paper.hours == pytest.approx(14 * DREAM_JUDGMENT_SECONDS / 3600)
+    assert paper.model_seconds > 0 and not paper.is_model_timed
     earlier(books, "ensemble", 60, 40)
-    found = estimate_people(books, build_configuration(policy="debate"), PAIRS, 800)
-    assert (found.share_basis, found.pairs, found.measured_pairs) == ("collection", 80, 100)
+    any_policy = estimate()
+    assert (any_policy.share_basis, any_policy.pairs, any_policy.measured_pairs) == ("collection", 80, 100)
     earlier(books, "debate", 90, 10)
-    found = estimate_people(books, build_configuration(policy="debate"), PAIRS, 800)
-    assert (found.share_basis, found.pairs, found.judgments) == ("policy", 20, 40)
+    same_policy = estimate()
+    assert (same_policy.share_basis, same_policy.pairs, same_policy.judgments) == ("policy", 20, 40)
+    alone = estimate("human", 0)
+    assert (alone.pairs, alone.judgments) == (PAIRS, 3 * PAIRS), "people alone judge all three times"
+    assert estimate("single", PAIRS).pairs == 0, "a single judge leaves nothing"
 
 
-def test_people_alone_judge_all_three_times_and_a_single_judge_leaves_nothing(books: Collection) -> None:
-    earlier(books, "ensemble", 60, 40)
-    alone = estimate_people(books, build_configuration(policy="human"), PAIRS, 0)
-    assert (alone.pairs, alone.judgments) == (PAIRS, 3 * PAIRS)
-    assert estimate_people(books, build_configuration(policy="single"), PAIRS, PAIRS).pairs == 0
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
-def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client, books: Collection) -> None:
+def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(charlie: Client, books: Collection) -> None:
+    page = charlie.post("/c/books/campaigns/start/", START).text
+    assert "no pairs yet" in page and 'href="/c/books/import/"' in page and "judged every pair" not in page
     for number in range(40):
-        query = make_query(books, f"query {number}")
-        make_pair(books, query, make_document(books, f"document {number}"))
+        make_pair(books, make_query(books, f"query {number}"), make_document(books, f"document {number}"))
     earlier(books, "debate+ensemble", 75, 25)
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    response = client.post("/c/books/campaigns/start/", START)
+    response = charlie.post("/c/books/campaigns/start/", START)
     people = response.context["people"]
     assert response.status_code == 200 and (people.pairs, people.judgments) == (10, 20)
-    assert "25.0%" in response.content.decode() and format_hours(people.hours) in response.content.decode()
+    assert "25.0%" in response.text and format_hours(people.hours) in response.text
     assert Campaign.objects.count() == 1, "nothing was started"
+    # A binary panel on a graded scale.
+    words = "their labels will be “2 relevant” or “0 not relevant”; only people give other grades."
+    assert words not in flat(response.text)
+    Collection.objects.filter(pk=books.pk).update(grades=3, relevant_from=2)
+    assert words in flat(charlie.post("/c/books/campaigns/start/", START).text)
 
 
-def test_a_collection_without_pairs_is_not_said_to_be_judged(client, books: Collection) -> None:
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    page = client.post("/c/books/campaigns/start/", START).text
-    assert "no pairs yet" in page and 'href="/c/books/import/"' in page and "judged every pair" not in page
-
-
-@pytest.mark.parametrize(("grades", "is_said"), [(1, False), (3, True)])
-def test_a_binary_panel_on_a_graded_scale_says_before_the_start_which_labels_will_come(
-    client, books: Collection, grades: int, is_said: bool
-) -> None:
-    Collection.objects.filter(pk=books.pk).update(grades=grades, relevant_from=min(2, grades))
-    make_pair(books)
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    page = flat(client.post("/c/books/campaigns/start/", START).content.decode())
-    assert ("their labels will be “2 relevant” or “0 not relevant”; only people give other grades." in page) is is_said
-
-
-def test_each_policy_is_explained_beside_its_button(client, books: Collection) -> None:
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    response = client.get("/c/books/campaigns/")
+def test_each_policy_is_explained_beside_its_button(charlie: Client) -> None:
+    response = charlie.get("/c/books/campaigns/")
     lines = {choice.data["value"]: line for choice, line, _key in response.context["form"].policies}
     assert set(lines) == set(JUDGING) and all(lines.values())
-    text = response.content.decode()
-    assert all(f'value="{value}"' in text for value in lines)
+    assert all(f'value="{value}"' in response.text for value in lines)

@@ -1,6 +1,5 @@
 """Ctrl-K in a real browser: by keys alone, accessible in every look, and out of the way where people judge or type."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ OPEN = "document.querySelector('#find').open"
 
 
 @pytest.fixture
-def people(instance: dict[str, str]) -> dict[str, User]:
-    return {name: member.user for name, member in people_at_work(judged_collection()).items()}
+def charlie(instance: dict[str, str]) -> User:
+    return people_at_work(judged_collection())["charlie"].user
 
 
 def results(page: Any) -> list[str]:
@@ -29,10 +28,8 @@ def search(page: Any, typed: str, first: str) -> None:
     page.locator("#find [aria-selected=true]", has_text=first).wait_for()
 
 
-def test_by_keys_alone_a_page_a_query_and_a_setting_are_opened(
-    people: dict[str, User], new_page: Callable[..., Any]
-) -> None:
-    page = new_page(user=people["charlie"], **LOOKS["light"])
+def test_by_keys_alone_a_page_a_query_and_a_setting_are_opened(charlie: User, new_page) -> None:
+    page = new_page(user=charlie, **LOOKS["light"])
     page.goto("/c/books/campaigns/")
     page.keyboard.press("Control+k")
     assert page.evaluate(OPEN)
@@ -59,11 +56,9 @@ def test_by_keys_alone_a_page_a_query_and_a_setting_are_opened(
     page.wait_for_url("**/c/books/settings/#id_daily_budget")
 
 
-def test_escape_gives_the_focus_back_and_the_dialog_keeps_it_until_then(
-    people: dict[str, User], new_page: Callable[..., Any]
-) -> None:
-    page = new_page(user=people["charlie"], **LOOKS["light"])
-    page.goto("/c/books/campaigns/")
+def test_escape_gives_the_focus_back_and_a_slash_is_a_letter_in_a_field(charlie: User, new_page) -> None:
+    page = new_page(user=charlie, **LOOKS["light"])
+    page.goto("/c/books/settings/")
     page.locator(".brand").focus()
     page.keyboard.press("Control+k")
     search(page, "a", "a campaign")
@@ -73,23 +68,14 @@ def test_escape_gives_the_focus_back_and_the_dialog_keeps_it_until_then(
     page.locator("#find input").focus()
     page.keyboard.press("Escape")
     assert not page.evaluate(OPEN) and page.evaluate("document.activeElement.matches('.brand')")
-    page.get_by_role("link", name="Search").click()
-    assert page.evaluate(OPEN) and page.url.endswith("/campaigns/")
-
-
-def test_a_slash_is_a_letter_in_a_field_and_pages_keep_their_own(
-    people: dict[str, User], new_page: Callable[..., Any]
-) -> None:
-    page = new_page(user=people["charlie"], **LOOKS["light"])
-    page.goto("/c/books/settings/")
     page.locator("#id_title").fill("")
     page.keyboard.type("a/b")
     assert page.locator("#id_title").input_value() == "a/b" and not page.evaluate(OPEN)
-    page.keyboard.press("Control+k")
-    assert page.evaluate(OPEN)
+    page.get_by_role("link", name="Search").click()
+    assert page.evaluate(OPEN) and page.url.endswith("/settings/")
     page.goto("/c/books/pairs/")
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.id") == "q" and not page.evaluate(OPEN)
+    assert page.evaluate("document.activeElement.id") == "q" and not page.evaluate(OPEN), "pages keep their own"
     page.goto("/c/books/judge/")
     page.keyboard.press("Control+k")
     page.keyboard.press("/")
@@ -97,10 +83,8 @@ def test_a_slash_is_a_letter_in_a_field_and_pages_keep_their_own(
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_the_dialog_is_accessible_empty_full_and_without_results(
-    people: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
-) -> None:
-    page = new_page(user=people["charlie"], **LOOKS[look])
+def test_the_dialog_is_accessible_empty_full_and_without_results(charlie, new_page, violations, look):
+    page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/")
     width = page.evaluate("document.querySelector('main').getBoundingClientRect().width")
     page.keyboard.press("Control+k")
@@ -117,16 +101,14 @@ def test_the_dialog_is_accessible_empty_full_and_without_results(
     assert found == {"empty": [], "full": [], "nothing": []}
 
 
-def test_without_scripts_the_button_leads_to_a_page(
-    people: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
-) -> None:
-    page = new_page(user=people["charlie"], java_script_enabled=False)
+def test_without_scripts_the_button_leads_to_a_page(charlie, new_page, violations):
+    page = new_page(user=charlie, java_script_enabled=False)
     page.goto("/c/books/")
     page.get_by_role("link", name="Search").click()
     page.locator("main [name=q]").fill("leaderboard")
     page.locator("main").get_by_role("button", name="Search").click()
     page.locator("main").get_by_role("link", name="Leaderboard").click()
     page.wait_for_url("**/c/books/benchmark/")
-    scripted = new_page(user=people["charlie"])
+    scripted = new_page(user=charlie)
     scripted.goto("/c/books/find/?q=a")
     assert violations(scripted) == []

@@ -86,9 +86,7 @@ def end(books: Collection, kind: str, *, failed: bool) -> None:
         ("Campaign", False, "Campaign 1 is finished."),
     ],
 )  # fmt: skip
-def test_what_ended_is_counted_told_once_and_listed_until_it_is_cleared(
-    books: Collection, client: Client, kind: str, failed: bool, sentence: str
-) -> None:
+def test_what_ended_is_counted_told_once_and_listed_until_it_is_cleared(books, client, kind, failed, sentence):
     since = timezone.now().isoformat()
     assert count(poll(client)) == 0
     end(books, kind, failed=failed)
@@ -170,9 +168,7 @@ def test_a_pair_that_failed_and_was_taken_up_since_has_not_failed(books: Collect
     assert attention.read_open_work(books).failed == 0
 
 
-def test_it_stops_asking_when_nothing_goes_on_and_tells_the_page_when_it_changes(
-    books: Collection, client: Client
-) -> None:
+def test_it_stops_asking_when_nothing_goes_on_and_tells_the_page_when_it_changes(books, client):
     quiet = poll(client)
     assert quiet.status_code == 286 and "hx-trigger" not in quiet.text and "HX-Trigger" not in quiet
     campaign = make_campaign(books, [], state="running")

@@ -50,9 +50,7 @@ def ask(page: Any) -> None:
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_what_ends_elsewhere_is_told_counted_and_listed(
-    charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
-) -> None:
+def test_what_ends_elsewhere_is_told_counted_and_listed(charlie, new_page, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     open_page(page, "pairs/")
     count = page.locator("#inbox-count")
@@ -98,9 +96,7 @@ def test_a_notice_goes_by_itself_but_not_while_somebody_is_at_it(charlie: User, 
     assert page.locator(".toast").count() == 0
 
 
-def test_the_overview_follows_what_others_do_and_a_page_that_somebody_fills_in_is_not_left(
-    charlie: User, new_page: Callable[..., Any], console: list[str]
-) -> None:
+def test_the_overview_follows_what_others_do_and_a_page_that_somebody_fills_in_is_not_left(charlie, new_page, console):
     books = Collection.objects.get()
     books.campaigns.update(state="finished")
     page = new_page(user=charlie)

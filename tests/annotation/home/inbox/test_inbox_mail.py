@@ -83,9 +83,7 @@ def test_a_mail_that_was_not_taken_is_sent_later_once(charlie: Membership, monke
     assert look(charlie) and len(mail.outbox) == 1
 
 
-def test_workers_send_to_those_who_chose_it_at_most_every_half_minute(
-    charlie: Membership, settings: Any, instance: Any
-) -> None:
+def test_workers_send_to_those_who_chose_it_at_most_every_half_minute(charlie, settings, instance):
     refuse_import(charlie)
     alice, dana = make_member(charlie.collection, "alice"), make_member(charlie.collection, "dana", Role.ADMIN)
     assert choose(alice, "once") == 302

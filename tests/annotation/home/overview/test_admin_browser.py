@@ -1,15 +1,13 @@
-"""The admin pages in a real browser: accessible, without console errors, in light, dark and on a phone (check 17)."""
+"""The admin's Overview, menu, pairs and exports in a real browser (every page in every look: accounts/test_reach)."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from annotation.models import User
-from corpus.models import Collection
-from judges.panels.offline_panel import ensure_offline
+from annotation.models.snapshots import Snapshot
+from corpus.models import Collection, Label, Pair
 from tests.admin_site import audited, judged_collection, people_at_work
-from tests.factories import make_user
 from tests.looks import EACH_LOOK, LOOKS
 from tests.stages import first_quick
 
@@ -17,10 +15,15 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def books(instance: dict[str, str]) -> dict[str, User]:
-    people = {name: member.user for name, member in people_at_work(judged_collection()).items()}
-    ensure_offline()
-    return {**people, "olga": make_user("olga", is_owner=True)}
+def charlie(instance: dict[str, str]) -> User:
+    return people_at_work(judged_collection())["charlie"].user
+
+
+def add_wrong_route() -> None:
+    """Pairs with labels of a route that failed its audit."""
+    campaign = audited(Collection.objects.get(), right=20, wrong=30)
+    for pair in Pair.objects.filter(audits__campaign=campaign):
+        Label.objects.create(pair=pair, grade=1, origin=campaign.policy)
 
 
 def fits(page: Any) -> bool:
@@ -28,37 +31,28 @@ def fits(page: Any) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
-PAGES = ["", "pairs/", "PAIR", "members/", "campaigns/", "settings/", "settings/guidelines/", "exports/", "statistics/",
-         "policies/", "canaries/", "agreement/two/?a=books-judge-1&b=books-judge-2", "quality/",
-         "quality/over-time/"]  # fmt: skip
-
-
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_admin_pages_are_accessible_and_fit(
-    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
-) -> None:
-    audited(Collection.objects.get(), right=38, wrong=2)
-    page = new_page(user=books["charlie"], **LOOKS[look])
-    found = {}
-    for part in PAGES:
-        if part == "PAIR":
-            page.goto("/c/books/pairs/?state=labelled")
-            page.goto(page.locator("table.pairs tbody th a").first.get_attribute("href"))
-            page.locator("details.attempt summary").first.click()
-        else:
-            page.goto(f"/c/books/{part}")
-        for summary in page.locator(".story > section > details > summary, figure details > summary").all():
-            summary.click()
-        found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
-    assert {part: problems for part, problems in found.items() if problems} == {}
+def test_decisions_are_in_sight_at_once_and_their_buttons_lead_on(charlie, new_page, violations, look):
+    add_wrong_route()
+    page = new_page(user=charlie, **LOOKS[look])
+    page.goto("/c/books/")
+    for summary in page.locator(".story > section > details > summary, figure details > summary").all():
+        summary.click()
+    assert violations(page) == [] and fits(page)
+    first = page.locator(".attention > li").first
+    # Behind the four figures, which are two rows on a phone.
+    assert first.bounding_box()["y"] < LOOKS[look]["viewport"]["height"] * (1 if look == "phone" else 0.55)
+    bar = page.locator(".progress-bar")
+    assert bar.bounding_box()["width"] > 300 and bar.bounding_box()["height"] <= 12
+    assert len({rect.evaluate("e => getComputedStyle(e).fill") for rect in bar.locator("rect").all()}) == 4
+    first.get_by_role("link", name="Review routes").click()
+    page.wait_for_url(lambda address: not address.endswith("/c/books/"))
 
 
 @pytest.mark.parametrize("width", first_quick([375, 800, 1280]))
-def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
-    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], width: int
-) -> None:
+def test_the_masthead_is_one_line_and_its_menu_needs_no_script(charlie, new_page, violations, width):
     Collection.objects.update(title="A collection whose title is longer than any masthead could ever hold in one line")
-    page = new_page(user=books["charlie"], viewport={"width": width, "height": 700}, java_script_enabled=False)
+    page = new_page(user=charlie, viewport={"width": width, "height": 700}, java_script_enabled=False)
     page.goto("/c/books/")
     assert page.locator(".masthead").bounding_box()["height"] <= 52
     if width < 1024:
@@ -66,41 +60,19 @@ def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
         page.get_by_role("button", name="Menu").click()
     page.get_by_role("link", name="Quality", exact=True).click()
     page.wait_for_url("**/c/books/quality/")
-    scripted = new_page(user=books["charlie"], viewport={"width": width, "height": 700})
+    scripted = new_page(user=charlie, viewport={"width": width, "height": 700})
     scripted.goto("/c/books/")
     if width < 1024:
         scripted.get_by_role("button", name="Menu").click()
-    assert fits(scripted)
-    assert violations(scripted) == []
+    assert fits(scripted) and violations(scripted) == []
     if width >= 1024:
         scripted.goto("/c/books/quality/")
         scripted.evaluate("() => scrollTo(0, 600)")
         assert scripted.locator(".rail").bounding_box()["y"] == 0, "the rail stays in sight"
 
 
-def test_an_invitation_link_is_copied_and_lets_somebody_in(
-    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
-) -> None:
-    page = new_page(user=books["charlie"])
-    page.goto("/c/books/members/")
-    page.get_by_label("Names or email addresses").fill("Dana")
-    page.get_by_role("button", name="Invite", exact=True).click()
-    link = page.get_by_label("Invitation link for Dana").input_value()
-    assert page.get_by_role("button", name="Copy link").is_visible()
-    guest = new_page()
-    guest.goto(link)
-    assert violations(guest) == []
-    guest.get_by_label("Username").fill("dana")
-    guest.get_by_label("Password", exact=True).fill("a long enough secret")
-    guest.get_by_label("Password confirmation").fill("a long enough secret")
-    guest.get_by_role("button", name="Create account and join").click()
-    guest.wait_for_url("**/c/books/judge/**")
-
-
-def test_filters_change_the_list_and_the_address_without_leaving_the_page(
-    books: dict[str, User], new_page: Callable[..., Any]
-) -> None:
-    page = new_page(user=books["charlie"])
+def test_filters_and_a_preview_come_into_the_page_which_keeps_what_was_chosen(charlie, new_page, violations):
+    page = new_page(user=charlie)
     page.goto("/c/books/pairs/")
     assert page.locator("table.pairs tbody tr").count() == 18
     page.get_by_label("State").select_option("failed")
@@ -108,3 +80,13 @@ def test_filters_change_the_list_and_the_address_without_leaving_the_page(
     page.wait_for_function("() => document.querySelectorAll('table.pairs tbody tr').length === 2")
     page.reload()
     assert page.locator("table.pairs tbody tr").count() == 2
+    add_wrong_route()
+    page.goto("/c/books/exports/")
+    page.check("input[value=csv]")
+    page.get_by_label("Leave out 50 pairs of routes that failed their label audit").check()
+    page.get_by_role("button", name="Preview").press("Enter")
+    page.locator("#preview pre").first.wait_for()
+    assert "query_id,doc_id,grade,origin" in page.locator("#preview pre").inner_text()
+    assert page.url.endswith("/c/books/exports/") and page.is_checked("input[value=csv]")
+    assert violations(page) == [] and fits(page)
+    assert not Snapshot.objects.exists() and Collection.objects.count() == 1

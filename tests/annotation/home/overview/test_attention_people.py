@@ -9,11 +9,11 @@ from django.utils import timezone
 from annotation.home.campaigns import selectors
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import ConsentText
-from corpus.models import Collection, Judgment
+from corpus.models import Collection
 from judges.engine.account_states import AccountState
 from judges.models import JudgeVersion
 from judges.models.costs import Ledger
-from tests.evidence import make_campaign
+from tests.evidence import make_campaign, make_judgment
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
 
@@ -79,14 +79,10 @@ def test_the_answers_of_a_failed_test_have_no_undo(books: Collection, alice: Mem
         assert 'class="button small quiet"' not in page.text and 'data-key="u"' not in page.text
 
 
-def test_a_median_below_two_seconds_stands_on_the_overview(
-    books: Collection, alice: Membership, charlie: Client
-) -> None:
+def test_a_median_below_two_seconds_stands_on_the_overview(books, alice, charlie):
     for _ in range(10):
         item = make_item(make_pair(books), state="settled", taken=1, done=1)
-        judgment = Judgment.objects.create(
-            pair=item.pair, assessor=alice.assessor, item=item, step="final", grade=1, guideline=0, milliseconds=500
-        )
+        judgment = make_judgment(item.pair, alice.assessor, 1, item=item, guideline=0, milliseconds=500)
         ended = {"state": "done", "lease_until": timezone.now(), "ended_at": timezone.now()}
         Assignment.objects.create(item=item, membership=alice, judgment=judgment, **ended)
     close(alice, "failed")
@@ -94,29 +90,24 @@ def test_a_median_below_two_seconds_stands_on_the_overview(
     assert "alice: takes 0.5 s" in page and "alice: did not pass" in page
 
 
-@pytest.mark.parametrize(("ago", "shown"), [(20, True), (1, False), (0, False)])
-def test_a_provider_that_does_not_answer_stands_on_the_overview_with_since_when(
-    books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch, ago: int, shown: bool
-) -> None:
+def test_a_provider_that_does_not_answer_stands_on_the_overview_with_since_when(books, charlie, monkeypatch):
     judge = JudgeVersion.objects.create(name="far", provider="openai", base_url="http://127.0.0.1:9", model="far")
     make_campaign(books, [judge], state="running")
-    state = AccountState("openai http://127.0.0.1:9", 0, 3, 0, 0, False, time.time() - ago if ago else 0)
-    monkeypatch.setattr(selectors, "read_account_states", lambda accounts: dict.fromkeys(accounts, state))
-    page = charlie.get("/c/books/").text
-    assert ("OpenAI (127.0.0.1:9) has not answered since" in " ".join(page.split())) == shown
+    for ago, shown in ((20, True), (1, False), (0, False)):
+        state = AccountState("openai http://127.0.0.1:9", 0, 3, 0, 0, False, time.time() - ago if ago else 0)
+        monkeypatch.setattr(
+            selectors, "read_account_states", lambda accounts, state=state: dict.fromkeys(accounts, state)
+        )
+        page = " ".join(charlie.get("/c/books/").text.split())
+        assert ("OpenAI (127.0.0.1:9) has not answered since" in page) == shown, ago
 
 
-@pytest.mark.parametrize(
-    ("calls", "outcome", "shown"), [(7, "refused", True), (4, "refused", False), (7, "labelled", False)]
-)
-def test_a_judge_without_a_vote_stands_on_the_overview(
-    books: Collection, charlie: Client, calls: int, outcome: str, shown: bool
-) -> None:
+def test_a_judge_without_a_vote_stands_on_the_overview(books: Collection, charlie: Client) -> None:
     judge = JudgeVersion.objects.create(name="w3", provider="openai", model="w3")
     campaign = make_campaign(books, [judge], state="running")
-    Ledger.objects.create(
-        campaign=campaign, shard=0, day=timezone.now(), judge=judge, role="vote", round=0, outcome=outcome, calls=calls
-    )
-    page = " ".join(charlie.get("/c/books/").text.split())
-    assert ("w3: 7 calls, 0 votes" in page) == shown
-    assert "w3 has not" not in page
+    values = {"campaign": campaign, "shard": 0, "day": timezone.now(), "judge": judge, "role": "vote", "round": 0}
+    row = Ledger.objects.create(**values, outcome="refused", calls=7)
+    for calls, outcome, shown in ((7, "refused", True), (4, "refused", False), (7, "labelled", False)):
+        Ledger.objects.filter(pk=row.pk).update(calls=calls, outcome=outcome)
+        page = " ".join(charlie.get("/c/books/").text.split())
+        assert ("w3: 7 calls, 0 votes" in page) == shown and "w3 has not" not in page

@@ -1,27 +1,16 @@
 """Sharing in a real browser: an admin makes a link, somebody without an account reads it, the admin revokes it."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from annotation.models import Role
 from tests.admin_site import judged_collection, people_at_work
 from tests.annotation.people.accounts.test_reach import OVERFLOW
-from tests.factories import make_member
 from tests.looks import EACH_LOOK, LOOKS
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_a_page_is_shared_read_and_revoked(
-    instance: dict[str, str],
-    new_page: Callable[..., Any],
-    violations: Callable[[Any], list[str]],
-    console: list[str],
-    look: str,
-) -> None:
+def test_a_page_is_shared_read_and_revoked(instance, new_page, violations, console, look):
     charlie = people_at_work(judged_collection())["charlie"]
     admin = new_page(user=charlie.user, **LOOKS[look])
     admin.goto("/c/books/")
@@ -51,19 +40,3 @@ def test_a_page_is_shared_read_and_revoked(
     assert reader.goto(address).status == 404
     assert violations(reader) == []
     console.clear()  # 404
-
-
-@pytest.mark.parametrize("look", EACH_LOOK)
-def test_the_pages_of_a_viewer(
-    instance: dict[str, str], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
-) -> None:
-    books = judged_collection()
-    people_at_work(books)
-    page = new_page(user=make_member(books, "vera", Role.VIEWER).user, **LOOKS[look])
-    for path in ("", "pairs/", "campaigns/", "quality/", "exports/", "benchmark/", "statistics/"):
-        page.goto(f"/c/books/{path}")
-        assert violations(page) == [] and page.evaluate(OVERFLOW) == [], path
-    page.goto("/c/books/pairs/")
-    page.locator("table.pairs tbody th a").first.click()
-    page.get_by_role("heading", name="Judgments").wait_for()
-    assert page.get_by_role("button", name="Send to people").count() == 0

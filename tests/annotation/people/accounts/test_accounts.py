@@ -70,9 +70,7 @@ def test_an_invitation_makes_an_account_with_its_own_assessor(birds: Collection)
 
 
 @pytest.mark.parametrize(("note", "name"), [("mia", "mia"), ("cara@site.example", ""), ("Spring course", "")])
-def test_the_name_of_the_invitation_is_filled_in_where_an_account_can_have_it(
-    birds: Collection, note: str, name: str
-) -> None:
+def test_the_name_of_the_invitation_is_filled_in_where_an_account_can_have_it(birds, note, name):
     invitation = invite(birds)
     Invitation.objects.filter(pk=invitation.pk).update(note=note)
     form = Client().get(f"/invitations/{invitation.token}/").context["form"]
@@ -150,9 +148,7 @@ def test_create_users_prints_names_that_nobody_has_and_passwords_that_work(birds
 @pytest.mark.parametrize(
     "arguments", [["nowhere", "--role", "annotator"], ["--role", "annotator"], ["birds", "--role", "owner"]]
 )
-def test_create_users_refuses_bad_input_with_exit_2_and_makes_nobody(
-    arguments: list[str], birds: Collection, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_create_users_refuses_bad_input_with_exit_2_and_makes_nobody(arguments, birds, capsys):
     with pytest.raises(SystemExit) as stopped:
         call_command("create_users", *arguments)
     output = capsys.readouterr()

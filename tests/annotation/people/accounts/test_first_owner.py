@@ -36,9 +36,7 @@ def test_a_site_without_accounts_asks_for_the_token_wherever_it_would_ask_to_sig
         assert page.request["PATH_INFO"] == "/accounts/login/" and b'name="login"' in page.content
 
 
-def test_the_token_makes_the_owner_who_is_signed_in_and_begins_with_a_collection(
-    django_capture_on_commit_callbacks,
-) -> None:
+def test_the_token_makes_the_owner_who_is_signed_in_and_begins_with_a_collection(django_capture_on_commit_callbacks):
     token, client = first_owner.ensure_token(), Client()
     assert first_owner.token_file().stat().st_mode & 0o777 == 0o600
     assert first_owner.ensure_token() == token  # What the next start prints.
