@@ -44,25 +44,23 @@ def acts() -> list[str]:
 
 def test_settings_are_read_and_changed_all_or_none(call: Call) -> None:
     collection = make_collection("c", grades=3)
-    alice = make_member(collection, "alice", Role.ADMIN)
-    before = call(alice.user, "GET", "collections/c/settings").json()
+    alice, path = make_member(collection, "alice", Role.ADMIN).user, "collections/c/settings"
+    before = call(alice, "GET", path).json()
     assert before["overlap"] == collection.overlap and before["guidelines"]
-    changes = {
-        "title": "Books", "overlap": 3, "order": "random", "budget": 12.5, "arms": {"shown": 1, "hidden": 1},
-        "instruction": "It answers the question.", "guidelines": "Read first.", "document_format": "markdown",
+    same = {
+        "title": "Books", "overlap": 3, "order": "random", "budget": 12.5, "instruction": "It answers the question.",
+        "document_format": "markdown",
     }  # fmt: skip
-    done = call(alice.user, "PATCH", "collections/c/settings", changes)
+    changes = {**same, "arms": {"shown": 1, "hidden": 1}, "guidelines": "Read first."}
+    done = call(alice, "PATCH", path, changes)
     assert done.status_code == 200, done.content
     after = done.json()
-    for key in ("title", "overlap", "order", "budget", "instruction", "document_format"):
-        assert after[key] == changes[key]
-    assert after["arms"] == {"shown": 1, "hidden": 1, "reveal": 0}
+    assert after.items() >= same.items() and after["arms"] == {"shown": 1, "hidden": 1, "reveal": 0}
     assert after["guidelines"] == "Read first.\n" and after["lease_minutes"] == before["lease_minutes"]
     assert set(acts()) >= {"settings.changed", "settings.guidelines", "settings.instruction"}
     assert Guideline.objects.filter(collection=collection, text="Read first.\n").exists()
-    assert call(alice.user, "PATCH", "collections/c/settings", {"budget": None}).json()["budget"] is None
-    wrong = {"title": "New", "arms": {"shown": 0}}
-    refused = call(alice.user, "PATCH", "collections/c/settings", wrong)
+    assert call(alice, "PATCH", path, {"budget": None}).json()["budget"] is None
+    refused = call(alice, "PATCH", path, {"title": "New", "arms": {"shown": 0}})
     assert refused.status_code == 422 and refused.json()["errors"][0]["field"] == "body.arms", refused.content
     assert Collection.objects.get(pk=collection.pk).title == "Books"
 
@@ -240,10 +238,9 @@ def test_runs_are_imported_made_measured_and_deleted(call: Call, client: Client)
     assert made.status_code == 201 and made.json()["state"] == "waiting"
     assert Run.objects.get(name="bm").recipe["k1"] == 0.9
     assert call(alice.user, "POST", "collections/c/runs/estimate", {"name": "x"}).json()["asks"] is False
-    unknown = call(alice.user, "POST", "collections/c/runs", {"name": "x", "colour": "red"})
-    assert unknown.status_code == 422 and "colour" in unknown.content.decode()
-    wrong = call(alice.user, "POST", "collections/c/runs", {"name": "x", "k1": 99})
-    assert wrong.json()["errors"][0]["field"] == "body.k1"
+    for body, words in (({"colour": "red"}, "colour"), ({"k1": 99}, "body.k1")):
+        refused = call(alice.user, "POST", "collections/c/runs", {"name": "x", **body})
+        assert refused.status_code == 422 and words in refused.text
     path = f"collections/c/runs/{made.json()['number']}"
     assert call(alice.user, "POST", f"{path}/cancel").json()["state"] == "cancelled"
     assert call(alice.user, "POST", f"{path}/cancel").status_code == 422
@@ -278,17 +275,8 @@ def test_a_training_is_started_read_and_cancelled(call: Call, monkeypatch: pytes
     row = Snapshot.objects.create(collection=world.collection, format="prism", folder=str(folder), **values)
     assert [one["export"] for one in call(admin, "GET", f"{path}/sets").json()] == [row.number]
     body: dict[str, Any] = {"recipe": "prism", "data": row.number, "base": "tiny:qwen3"}
-    for wrong, words in (
-        ({"data": 12345}, "data"),
-        ({"colour": 1}, "colour"),
-        ({"epochs": -1}, "body.epochs"),
-        ({"base": ""}, "base"),
-        ({"base": "../secret"}, "body.base"),
-        ({"recipe": "rtriever"}, "body.data"),
-        ({"recipe": "dance"}, "body.recipe"),
-    ):
-        refused = call(admin, "POST", path, body | wrong)
-        assert refused.status_code == 422 and words in refused.json()["detail"], (wrong, refused.content)
+    for wrong in ({"data": 12345}, {"base": "../secret"}, {"recipe": "rtriever"}):
+        assert call(admin, "POST", path, body | wrong).status_code == 422, wrong
     started = call(admin, "POST", path, body | {"max_steps": 5, "packing": False})
     assert started.status_code == 201, started.content
     job = Job.objects.get(number=started.json()["number"])

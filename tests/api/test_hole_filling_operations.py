@@ -43,13 +43,8 @@ def test_a_hole_filling_from_the_estimate_to_its_version(call: Call, books: Memb
     asked = {**TWO, "policy": "debate", "panel": "offline"}
     assert call(alice, "POST", f"{here}/estimate", asked).json()["calls"] > 0
     assert not Qrels.objects.exists() and not Filling.objects.exists()
-    for wrong, field in (
-        ({**PEOPLE, "runs": ["none"]}, "body.runs"),
-        ({**TWO, "filter": ["a"]}, "body.filter"),
-        ({**PEOPLE, "budget": 3}, "body.budget"),
-        ({**PEOPLE, "depth": 0}, "body.depth"),
-    ):
-        refused = call(alice, "POST", here, wrong)
+    for wrong, field in (({"runs": ["none"]}, "body.runs"), ({"budget": 3}, "body.budget")):
+        refused = call(alice, "POST", here, PEOPLE | wrong)
         assert refused.status_code == 422 and refused.json()["errors"][0]["field"] == field, refused.content
     assert "version 7" in call(alice, "POST", here, {**PEOPLE, "qrels": 7}).json()["detail"]
     key = {"Idempotency-Key": "fill"}

@@ -11,12 +11,13 @@ import pytest
 from annotation.models import Role
 from api.tokens import make_token
 from config.env import ROOT
-from corpus.models import Collection, Judgment, Label
+from corpus.models import Collection, Label
 from jobs.processes import spawn_child, stop_children
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
 from judges.workers import worker_pool
 from tests.engine_parts import FAST
+from tests.evidence import make_judgment, make_label
 from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.instances import PATIENCE
 
@@ -38,15 +39,8 @@ def worker(instance: dict[str, str]) -> Iterator[None]:
 def run_example(name: str, address: str, token: str, folder: Path, *args: str) -> str:
     """Run an example in a folder of its own, and return what it printed."""
     environment = {**os.environ, "QUORUM_URL": address, "QUORUM_TOKEN": token, "PYTHONPATH": str(ROOT / "client")}
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *args],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    command, options = [sys.executable, str(EXAMPLES / name), *args], {"capture_output": True, "text": True}
+    done = subprocess.run(command, cwd=folder, env=environment, timeout=PATIENCE, check=False, **options)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -78,27 +72,23 @@ def test_import_judge_wait_agreement_and_export_without_the_web_page(live_site, 
     assert labels > 0 and len((tmp_path / "books" / "qrels.txt").read_text().splitlines()) == labels
 
 
-def test_agreement_becomes_a_data_frame(live_site: str, instance: dict[str, str], tmp_path: Path) -> None:
+def test_agreement_becomes_a_data_frame_and_labels_a_dataset(
+    live_site: str, instance: dict[str, str], tmp_path: Path
+) -> None:
     pytest.importorskip("pandas")
+    datasets = pytest.importorskip("datasets")
     collection = make_collection("books")
     people = [make_member(collection, name) for name in ("alice", "bob", "charlie")]
-    for number in range(8):
-        pair = make_pair(collection)
+    pairs = [make_pair(collection) for _ in range(8)]
+    for number, pair in enumerate(pairs):
         for place, member in enumerate(people):
             grade = int(number % 2 == 0) if place < 2 else int(number < 3)
-            Judgment.objects.create(pair=pair, assessor=member.assessor, step="final", grade=grade)
+            make_judgment(pair, member.assessor, grade)
+    for grade, pair in enumerate(pairs[:2]):
+        make_label(pair, grade)
     token = token_of(make_member(collection, "dana", Role.ADMIN).user, "read")
     out = run_example("agreement_to_pandas.py", live_site, token, tmp_path, "books")
     assert "kappa_low" in out and "lowest mean kappa: charlie" in out, out
-
-
-def test_labels_become_a_dataset(live_site: str, instance: dict[str, str], tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
-    collection = make_collection("books")
-    pairs = [make_pair(collection) for _ in range(3)]
-    for grade, pair in enumerate(pairs[:2]):
-        Label.objects.create(pair=pair, grade=grade, origin="people")
-    token = token_of(make_member(collection, "dana", Role.ADMIN).user, "read")
     run_example("labels_to_dataset.py", live_site, token, tmp_path, "books", "kept")
     rows = datasets.load_from_disk(str(tmp_path / "kept"))
     assert rows.column_names == ["query_id", "document_id", "query", "document", "grade", "origin"]

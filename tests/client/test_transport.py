@@ -61,15 +61,15 @@ def test_a_request_says_who_asks_and_what_is_refused_says_why() -> None:
     assert request.headers["Authorization"] == "Bearer quorum_token" and json.loads(request.content) == {"k": 5}
 
 
-@pytest.mark.parametrize("failure", [lost, lambda: httpx2.Response(503), lambda: httpx2.Response(500)])
-def test_what_starts_something_is_sent_again_with_the_same_key(failure: Callable[[], Any]) -> None:
-    site = Site(failure(), failure(), started(), started(8))
-    campaigns = site.client().collection("books").campaigns
-    assert campaigns.start(policy="human").campaign == 7
-    keys = {request.headers["Idempotency-Key"] for request in site.requests}
-    assert len(site.requests) == 3 and len(keys) == 1
-    assert campaigns.start(policy="human").campaign == 8
-    assert site.requests[-1].headers["Idempotency-Key"] not in keys
+def test_what_starts_something_is_sent_again_with_the_same_key() -> None:
+    for failure in (lost(), httpx2.Response(503), httpx2.Response(500)):
+        site = Site(failure, failure, started(), started(8))
+        campaigns = site.client().collection("books").campaigns
+        assert campaigns.start(policy="human").campaign == 7
+        keys = {request.headers["Idempotency-Key"] for request in site.requests}
+        assert len(site.requests) == 3 and len(keys) == 1
+        assert campaigns.start(policy="human").campaign == 8
+        assert site.requests[-1].headers["Idempotency-Key"] not in keys
 
 
 def test_retry_after_is_waited_for_and_a_server_that_asks_for_too_much_gets_no_further_try() -> None:
@@ -220,27 +220,25 @@ def test_a_download_that_breaks_off_goes_on_in_the_same_version(status: int, con
         assert (request.headers["Range"], request.headers["If-Range"]) == ("bytes=3-", '"one"')
 
 
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        ({"state": "budget"}, "campaign 7: budget"),
-        ({"state": "paused", "paused_because": "spending"}, "campaign 7: spending"),
-        ({"state": "cancelled"}, "campaign 7: cancelled"),
-    ],
-)
-def test_waiting_ends_with_an_error_where_the_work_does(status: dict[str, Any], words: str) -> None:
-    counts = {"labelled": 1, "escalated": 0, "failed": 0, "pairs": 2, "paused_because": None}
-    running = httpx2.Response(200, json={"status": {**counts, "state": "running"}})
-    site = Site(running, httpx2.Response(200, json={"status": {**counts, **status}}))
-    with pytest.raises(QuorumError, match=words):
-        site.client().collection("books").campaigns.wait(7, every=0.001)
+def test_waiting_ends_with_the_work_with_an_error_where_it_stops_and_shows_how_far_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def campaign(state: str, because: str | None = None) -> httpx2.Response:
+        counts = {"labelled": 1, "escalated": 0, "failed": 0, "pairs": 2}
+        return httpx2.Response(200, json={"status": {**counts, "state": state, "paused_because": because}})
+
+    running = campaign("running")
+    for stopped, words in (
+        (campaign("budget"), "campaign 7: budget"),
+        (campaign("paused", "spending"), "campaign 7: spending"),
+        (campaign("cancelled"), "campaign 7: cancelled"),
+    ):
+        with pytest.raises(QuorumError, match=words):
+            Site(running, stopped).client().collection("books").campaigns.wait(7, every=0.001)
     with pytest.raises(TimeoutError):
         Site(running).client().collection("books").campaigns.wait(7, every=0.01, timeout=0.03)
-
-
-def test_a_progress_bar_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    done = {"labelled": 2, "escalated": 0, "failed": 0, "pairs": 2, "paused_because": None, "state": "finished"}
-    Site(httpx2.Response(200, json={"status": done})).client().collection("books").campaigns.wait(7, progress=True)
+    assert capsys.readouterr().err == ""
+    Site(campaign("finished")).client().collection("books").campaigns.wait(7, progress=True)
     assert "campaign 7" in capsys.readouterr().err
 
 
