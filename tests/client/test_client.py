@@ -1,6 +1,8 @@
-"""The client against the site in this process: every part of a collection answers as its records say."""
+"""The client against the site in this process: parts of a collection answer as records say; signatures of webhooks."""
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,13 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 
 from annotation.models import Role
+from api.models import WebhookDelivery
 from api.tokens import make_token
+from api.webhooks import services, signing
 from corpus.models import Label
 from quorum_client import Quorum, QuorumError
 from quorum_client.parts import Jobs
+from quorum_client.webhooks import VerificationError, verify
 from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.imported_files import work_off
 from tests.site.test_permissions import World
@@ -92,3 +97,48 @@ def test_files_are_imported_in_steps(tmp_path: Path) -> None:
     work_off()
     assert books.imports.wait(created.number).imported
     assert [row.id for row in books.documents()] == ["d"]
+
+
+@pytest.fixture
+def sent(settings: pytest.MonkeyPatch) -> tuple[str, WebhookDelivery, str]:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    row, secret = services.create_webhook(
+        collection, alice.user, url="https://ice.example/hook", events=["export.ready"]
+    )
+    delivery = WebhookDelivery.objects.create(webhook=row, event="export.ready", subject="export:1", data={"export": 1})
+    delivery.refresh_from_db()
+    body = json.dumps({"type": "export.ready", "timestamp": "2026-11-26T09:30:00+00:00", "data": {"export": 1}})
+    return secret, delivery, body
+
+
+def test_what_the_site_signed_is_an_event_and_during_a_replacement_either_secret_verifies(sent) -> None:
+    secret, delivery, body = sent
+    headers = signing.sign_delivery(delivery, body)
+    event = verify(body.encode(), {name.title(): value for name, value in headers.items()}, secret)
+    assert (event.id, event.type, event.data) == (delivery.header_id, "export.ready", {"export": 1})
+    assert verify(body, headers, secret) == event
+    fresh = services.replace_secret(delivery.webhook, delivery.webhook.made_by)
+    delivery = WebhookDelivery.objects.select_related("webhook").get(pk=delivery.pk)
+    headers = signing.sign_delivery(delivery, body)
+    assert verify(body, headers, secret) == verify(body, headers, fresh)
+
+
+def test_other_bodies_secrets_times_and_headers_are_refused(sent: tuple[str, WebhookDelivery, str]) -> None:
+    secret, delivery, body = sent
+    headers = signing.sign_delivery(delivery, body)
+    old = signing.sign_delivery(delivery, body, datetime.now(UTC) - timedelta(minutes=6))
+    for wrong in (
+        (body.replace("1}", "2}"), headers, secret),
+        (body, headers, signing.make_secret()),
+        (body, headers, ""),
+        (body, headers, "whsec_"),
+        (body, old, secret),
+        (body, {**headers, "webhook-signature": "v1"}, secret),
+        (body, {**headers, "webhook-timestamp": "now"}, secret),
+        (body, {"webhook-id": headers["webhook-id"]}, secret),
+        (b"\xff", headers, secret),
+        ("[]", signing.sign_delivery(delivery, "[]"), secret),
+    ):
+        with pytest.raises(VerificationError):
+            verify(*wrong)

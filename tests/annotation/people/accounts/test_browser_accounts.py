@@ -1,4 +1,4 @@
-"""Accounts in a real Chromium: an invitation, a second factor, times."""
+"""People and accounts in a real Chromium: invitations, the table of people, a second factor, times."""
 
 import re
 import time
@@ -7,9 +7,10 @@ import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 
 from annotation.access.audit_log.recording import record
-from annotation.models import AuditEntry, Role, User
+from annotation.models import Invitation, Role, User
 from annotation.people.accounts.passwords import PasswordHasher
-from tests.factories import make_collection, make_member, make_user
+from tests.evidence import make_judgment
+from tests.factories import make_collection, make_item, make_member, make_pair, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -48,15 +49,23 @@ def test_times_are_in_the_browsers_zone_from_the_first_page_on(new_page):
     assert exact.endswith(" UTC+05:45") and time.inner_text() == exact.removesuffix(" UTC+05:45")
 
 
-def test_an_invitation_leads_from_the_admins_page_to_the_collection(new_page, violations, console):
+def test_three_are_invited_by_three_clicks_from_the_start_page_and_a_link_leads_to_the_collection(
+    new_page, violations, console
+):
     birds = make_collection("birds", title="Birds")
     admin = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
-    admin.goto("/c/birds/members/")
-    admin.get_by_label("Names or email addresses").fill("Alice of the library")
+    admin.goto("/")
+    admin.get_by_role("link", name="Birds").first.click()
+    admin.get_by_role("navigation").get_by_role("link", name="People").first.click()
+    admin.get_by_label("Names or email addresses").fill("Alice\nBob\nCarol")
     admin.get_by_role("button", name="Invite", exact=True).click()
-    link = admin.locator("input[id^=link-]").input_value()
+    admin.get_by_role("button", name="Copy all").wait_for()
+    links = dict(line.split("\t") for line in admin.locator("#all-links").input_value().split("\n") if line)
+    assert [*links] == ["Alice", "Bob", "Carol"] and violations(admin) == []
+    admin.reload()
+    assert Invitation.objects.count() == 3, "loading the page again invites nobody"
     visitor = new_page()
-    visitor.goto(link)
+    visitor.goto(links["Alice"])
     assert violations(visitor) == []
     visitor.get_by_label("Username").fill("alice")
     for field in visitor.locator("input[type=password]").all():
@@ -65,11 +74,29 @@ def test_an_invitation_leads_from_the_admins_page_to_the_collection(new_page, vi
     visitor.wait_for_url("**/c/birds/judge/**")
     assert "Welcome" in visitor.locator("main").inner_text()
     again = new_page()
-    again.goto(link)
+    again.goto(links["Alice"])
     assert "works once" in again.locator("main").inner_text()
     console.clear()  # the closed link says 410
-    acts = set(AuditEntry.objects.values_list("act", flat=True))
-    assert {"invitation.made", "invitation.accepted", "account.made", "member.joined", "session.in"} <= acts
+
+
+def test_the_table_of_people_fits_1280_pixels_in_rows_of_40(new_page, violations):
+    birds = make_collection("birds")
+    admin, alice = make_member(birds, "charlie", Role.ADMIN), make_member(birds, "a-rather-long-user-name-of-alice")
+    bob = make_member(birds, "bob")
+    for _ in range(25):
+        item = make_item(make_pair(birds), overlap=2)
+        make_judgment(item.pair, alice.assessor, 1, item=item)
+        make_judgment(item.pair, bob.assessor, 0, item=item)
+    page = new_page(user=admin.user)
+    for width, height in ((390, 844), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto("/c/birds/members/")
+        assert page.locator(".alerts a").count() == 2
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert page.evaluate("(box => box.scrollWidth - box.clientWidth)(document.querySelector('.table-scroll'))") <= 0
+        assert violations(page) == []
+    heights = [row.bounding_box()["height"] for row in page.locator("table.members tbody tr").all()]
+    assert max(heights) < 42, heights
 
 
 @pytest.mark.slow
