@@ -17,20 +17,8 @@ PAIRS = int(os.environ.get("QUORUM_TEST_PAIRS", 1_000_000))
 MOST_STATEMENT_MS, STATEMENTS, MOST_SEARCH_MS = 20.0, 18, 50
 # A word of all documents and of all queries, beginnings, a word of few, ids, two words, and what nothing has.
 TYPED = [
-    "maps",
-    "ma",
-    "dict",
-    "passage",
-    "4321",
-    "432",
-    "q77",
-    "d777",
-    "passage 43",
-    "zebra",
-    "campaign 1",
-    "sett",
-    "a",
-]
+    "maps", "ma", "dict", "passage", "4321", "432", "q77", "d777", "passage 43", "zebra", "campaign 1", "sett", "a",
+]  # fmt: skip
 TERMS = """
 INSERT INTO corpus_documentterms (document_id, collection_id, terms)
 SELECT id, collection_id, to_tsvector('simple', title || ' ' || text) FROM corpus_document

@@ -1,4 +1,4 @@
-"""The inbox: what ended reaches its count and its notices once, what waits is counted alike, and only admins see it."""
+"""The inbox: what ended reaches its count, its notices and its mails once; what waits is counted; admins alone see it."""
 
 import html
 import re
@@ -6,15 +6,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
 from annotation.exports.listing import EXPORT_TASK
-from annotation.home.inbox import attention, selectors
-from annotation.models import Assignment, Membership, Role
+from annotation.home.inbox import attention, mails, selectors
+from annotation.models import Assignment, AuditEntry, Membership, Role, User
 from annotation.models.imports import FileImport
+from annotation.models.inbox import InboxReader
 from annotation.models.snapshots import Snapshot
+from annotation.models.threads import ThreadMessage
 from benchmark.models import Gate, Qrels, Report
 from corpus.models import Collection, Item
 from jobs.models import BackgroundJob
@@ -22,6 +25,7 @@ from judges.models import Campaign, Work
 from tests.admin_site import audited
 from tests.evidence import make_campaign, make_label
 from tests.factories import client_of, make_collection, make_item, make_member, make_pair
+from tests.queue_scene import claim, flag
 from tests.reading import flat
 from tests.site.test_numbers import make_gate
 from training.models import CurvePoint, Job, LearningCurve
@@ -219,3 +223,115 @@ def test_nobody_but_admins_gets_it_or_its_weight(books: Collection, client: Clie
             assert "inbox" not in page and "toast" not in page
     assert 'id="inbox"' in client.get("/c/books/pairs/").text
     assert 'id="inbox"' not in client.get("/c/books/judge/", follow=True).text, "judging is left in peace"
+
+
+@pytest.fixture
+def reader(settings: Any) -> Membership:
+    settings.EMAIL_HOST = "127.0.0.1"
+    return make_member(make_collection("books", title="Books"), "charlie", Role.ADMIN)
+
+
+def choose(member: Membership, when: str) -> int:
+    User.objects.filter(pk=member.user.pk).update(email=f"{member.user.username}@example.org")
+    return client_of(member).post("/accounts/inbox-mail/", {"inbox_mail": when}).status_code
+
+
+def look(member: Membership, later: timedelta = timedelta()) -> bool:
+    """Whether a mail was sent by a look that comes so much later."""
+    InboxReader.objects.filter(mailed_at__isnull=False).update(mailed_at=timezone.now() - later)
+    administers = member.role == Role.ADMIN
+    return mails.mail_inbox(User.objects.get(pk=member.user.pk), member.collection, administers=administers)
+
+
+def refuse_import(member: Membership) -> None:
+    values = {"state": "failed", "ended_at": timezone.now()}
+    FileImport.objects.create(collection=member.collection, owner=member.user, **values)
+
+
+def test_each_event_is_mailed_once_with_its_page(reader: Membership) -> None:
+    assert choose(reader, "once") == 302 and not look(reader) and mail.outbox == []
+    refuse_import(reader)
+    make_item(make_pair(reader.collection), state="conflict")
+    assert look(reader)
+    (sent,) = mail.outbox
+    assert sent.to == ["charlie@example.org"] and sent.subject == "[Quorum] Books: 2 things are new"
+    assert "- Import 1 failed.\n  http://testserver/c/books/import/1/\n" in sent.body
+    assert "- 1 pair waits for an adjudicator\n" in sent.body and "http://testserver/accounts/" in sent.body
+    assert not look(reader, timedelta(days=1)), "nothing is new"
+    refuse_import(reader)
+    assert not look(reader, timedelta(minutes=9)) and look(reader, timedelta(minutes=11))
+    assert "Import 2 failed." in mail.outbox[1].body and "Import 1" not in mail.outbox[1].body
+    assert "adjudicator" not in mail.outbox[1].body
+
+
+def test_a_daily_mail_waits_for_a_day_and_what_was_settled_and_comes_again_is_news(reader: Membership) -> None:
+    choose(reader, "daily")
+    item = make_item(make_pair(reader.collection), state="conflict")
+    assert look(reader)
+    Item.objects.update(state="settled")
+    assert not look(reader, timedelta(hours=25))
+    Item.objects.filter(pk=item.pk).update(state="conflict")
+    assert not look(reader, timedelta(hours=23)) and look(reader, timedelta(hours=25))
+
+
+def test_a_mail_that_was_not_taken_is_sent_later_once(reader: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose(reader, "once")
+    refuse_import(reader)
+
+    def fail(message: Any) -> None:
+        # Meanwhile another worker looks, and finds that the mail is being sent.
+        assert not mails.mail_inbox(User.objects.get(pk=reader.user.pk), reader.collection)
+        raise ConnectionRefusedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("django.core.mail.EmailMessage.send", fail)
+        assert not mails.mail_inbox(User.objects.get(pk=reader.user.pk), reader.collection)
+    assert look(reader) and len(mail.outbox) == 1
+
+
+def test_workers_send_to_those_who_chose_it_at_most_every_half_minute(reader, settings, instance):
+    refuse_import(reader)
+    alice, dana = make_member(reader.collection, "alice"), make_member(reader.collection, "dana", Role.ADMIN)
+    assert choose(alice, "once") == 302
+    User.objects.filter(pk=dana.user.pk).update(email="dana@example.org")
+    choose(reader, "once")
+    settings.EMAIL_HOST = ""
+    mails.send_inbox_mails()
+    assert mail.outbox == []
+    settings.EMAIL_HOST = "127.0.0.1"
+    mails.send_inbox_mails()
+    assert [message.to for message in mail.outbox] == [["charlie@example.org"]]
+    InboxReader.objects.all().delete()
+    mails.send_inbox_mails()
+    assert len(mail.outbox) == 1, "another worker looked a moment ago"
+
+
+def test_an_annotator_is_mailed_answers_to_what_they_wrote_and_nothing_of_the_inbox(reader: Membership) -> None:
+    alice, item = make_member(reader.collection, "alice"), make_item(make_pair(reader.collection))
+    choose(alice, "daily")
+    flag(alice, claim(alice), "Two documents in one.")
+    refuse_import(reader)
+    assert not look(alice), "it waits for an adjudicator"
+    message = ThreadMessage(assignment=item.assignments.get(), written_by=reader.user, text="Which are they?")
+    message.save()
+    assert look(alice)
+    (sent,) = mail.outbox
+    assert "1 of your comments and flags has a new answer." in sent.body and "Import" not in sent.body
+    assert "http://testserver/c/books/judge/replies/" in sent.body and "Which are they?" not in sent.body
+    assert not look(alice, timedelta(days=2)), "it is told once"
+
+
+def test_it_is_offered_to_members_where_the_site_sends_mail(reader: Membership, settings: Any) -> None:
+    words, of_admins = "Mail about your collections", "as on each Overview"
+    page = client_of(reader).get("/accounts/").text
+    assert words in page and of_admins in page
+    page = client_of(make_member(reader.collection, "alice")).get("/accounts/").text
+    assert words in page and of_admins not in page
+    choose(reader, "daily")
+    assert '<option value="daily" selected>' in client_of(reader).get("/accounts/").text
+    assert AuditEntry.objects.get(act="account.inbox-mail").details == {"when": "daily"}
+    assert client_of(reader).post("/accounts/inbox-mail/", {"inbox_mail": "hourly"}).status_code == 302
+    assert User.objects.get(pk=reader.user.pk).inbox_mail == "daily"
+    settings.EMAIL_HOST = ""
+    assert words not in client_of(reader).get("/accounts/").text and choose(reader, "once") == 404
+    assert Collection.objects.count() == 1

@@ -59,9 +59,6 @@ def configured():
     return set(JudgeVersion.objects.exclude(provider="offline").values_list("name", flat=True))
 
 
-# The file
-
-
 def test_an_owner_pastes_a_file_and_it_is_loaded_as_the_command_does(client, olga):
     assert load(client, OPENAI).status_code == 302
     assert JudgeVersion.objects.get(name="one").api_key_env == "OPENAI_API_KEY"
@@ -192,9 +189,6 @@ def test_the_text_that_is_shown_changes_nothing_when_it_is_loaded(books):
     assert tomllib.loads(text)["panel"]["name"]
 
 
-# What a browser must not bring
-
-
 def test_what_is_wrong_with_a_new_model_is_said_at_its_field(client, olga):
     own = {"provider": "openai-compatible"}
     evil = {**own, "base_url": "https://evil.example/v1"}
@@ -239,9 +233,6 @@ def test_what_the_command_loaded_may_stand_in_the_text(client, olga):
     assert load(client, page(client).context["file_form"]["text"].value()).status_code == 302
 
 
-# Keys and tests
-
-
 def test_each_model_says_whether_its_key_is_set_and_no_page_shows_the_key(client, olga, monkeypatch):
     text = f'[[judge]]\nname = "one"\nprovider = "openai-compatible"\nmodel = "m"\napi_key_env = "{VARIABLE}"\n'
     load(client, text + 'base_url = "http://127.0.0.1:9/v1"\n')
@@ -263,25 +254,29 @@ def local(client, olga, model_server: LocalModels, monkeypatch):
     return model_server
 
 
-def test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown(client, local):
-    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
+def test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown(client, local, monkeypatch):
+    def test(key="yes"):
+        response = client.post("/c/books/models/test/", {"judge": key}, follow=True)
+        return response, last_message(response)
+
+    response, message = test()
     probe = JudgeProbe.objects.get()
     assert probe.passes and 1 <= len(local.requests()) == probe.calls <= 2 and probe.cost and probe.cost > 0
     (row,) = response.context["models"]
     assert row["probe"] == probe and row["most_cost"] >= probe.cost
-    said = list(response.context["messages"])[-1]
-    assert "yes works (" in said.message and KEY not in response.content.decode()
+    assert "yes works (" in message and KEY not in response.text
     assert AuditEntry.objects.filter(act="judge.tested").count() == 1
-
-
-def test_a_model_without_its_key_is_told_so_and_no_call_is_counted(client, local, monkeypatch):
+    JudgeProbe.objects.all().delete()
+    monkeypatch.setattr("annotation.home.judge_setup.views.TEST_SECONDS", 0.3)
+    local.script({"yes": {"fault": "hang"}})
+    assert "0.3" in test()[1] and not JudgeProbe.objects.exists(), "it is given up after a while"
+    calls = len(local.requests())
     monkeypatch.delenv(VARIABLE)
-    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
+    response, message = test()
     probe = JudgeProbe.objects.get()
-    assert not probe.passes and probe.calls == 0 and local.requests() == []
-    said = list(response.context["messages"])[-1].message
-    assert VARIABLE in said and "restart" in said
-    assert "0 calls" not in response.content.decode() and "1 call, $0" not in response.content.decode()
+    assert not probe.passes and probe.calls == 0 and len(local.requests()) == calls
+    assert VARIABLE in message and "restart" in message
+    assert "0 calls" not in response.text and "1 call, $0" not in response.text
 
 
 def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, olga):
@@ -295,14 +290,6 @@ def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, o
     prices = " ".join(client.get("/c/books/prices/").content.decode().split())
     assert "Each call: $0.008" in prices and ">judges file</td>" in prices
     assert f"/c/books/prices/{web.pk}/" not in prices and client.get(f"/c/books/prices/{web.pk}/").status_code == 404
-
-
-def test_a_model_that_does_not_answer_is_given_up_after_a_while(client, local, monkeypatch):
-    monkeypatch.setattr("annotation.home.judge_setup.views.TEST_SECONDS", 0.3)
-    local.script({"yes": {"fault": "hang"}})
-    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
-    said = list(response.context["messages"])[-1]
-    assert "0.3" in said.message and not JudgeProbe.objects.exists()
 
 
 def test_built_in_and_unknown_judges_are_not_tested(client, charlie):
@@ -331,9 +318,6 @@ def test_the_page_takes_few_statements_however_many_models(client, olga, django_
     page(client)
     with django_assert_max_num_queries(21):
         page(client)
-
-
-# Debaters and panel
 
 
 def test_an_admin_chooses_debaters_and_panel_of_the_collection_and_loads_no_file(client, charlie):

@@ -168,18 +168,15 @@ def test_a_row_whose_content_or_address_was_exchanged_gives_no_key(client, yes, 
         credentials(yes)
 
 
-def test_a_secret_is_changed_in_three_steps(client, yes, settings):
+def test_a_secret_is_changed_in_three_steps_and_a_missing_one_is_said_where_the_model_is_tested(client, yes, settings):
+    for secrets, words in (([NEW], "differs from that"), ([], "set QUORUM_STORED_KEYS_SECRET")):
+        settings.STORED_KEYS_SECRETS = secrets
+        assert words in last_message(client.post("/c/books/models/test/", {"judge": "yes"}, follow=True))
     settings.STORED_KEYS_SECRETS = [NEW, OLD]
     assert credentials(yes)["Authorization"].endswith(KEY)
     call_command("rotate_stored_keys", stdout=io.StringIO())
     settings.STORED_KEYS_SECRETS = [NEW]
     assert credentials(yes)["Authorization"].endswith(KEY)
-
-
-def test_a_missing_or_other_secret_is_said_where_the_model_is_tested(client, yes, settings):
-    for secrets, words in (([NEW], "differs from that"), ([], "set QUORUM_STORED_KEYS_SECRET")):
-        settings.STORED_KEYS_SECRETS = secrets
-        assert words in last_message(client.post("/c/books/models/test/", {"judge": "yes"}, follow=True))
 
 
 def test_a_key_that_was_deleted_is_asked_for_again(client, yes):

@@ -72,17 +72,10 @@ class Provider:
 
     def configuration(self) -> dict[str, object]:
         """The discovery document (OpenID Connect Discovery 1.0, section 3)."""
-        places = {
-            "authorization_endpoint": "authorize",
-            "token_endpoint": "token",
-            "jwks_uri": "keys",
-            "userinfo_endpoint": "userinfo",
-        }
-        return {
-            "issuer": self.url,
-            **{name: f"{self.url}/{place}" for name, place in places.items()},
-            "token_endpoint_auth_methods_supported": ["client_secret_post"],
-        }
+        places = {"authorization_endpoint": "authorize", "token_endpoint": "token", "jwks_uri": "keys"}
+        places["userinfo_endpoint"] = "userinfo"
+        addresses = {name: f"{self.url}/{place}" for name, place in places.items()}
+        return {"issuer": self.url, **addresses, "token_endpoint_auth_methods_supported": ["client_secret_post"]}
 
     def keys(self) -> dict[str, object]:
         """The public key, as a JWK set."""
@@ -99,12 +92,9 @@ class Provider:
         """Who it is, signed; or spoilt as `fault` says."""
         now = int(time.time())
         claims = {"iss": self.url, "aud": CLIENT, "sub": self.subject, "iat": now, "exp": now + 300, **self.claims}
-        if self.fault == "other-audience":
-            claims["aud"] = "somebody-else"
-        if self.fault == "other-issuer":
-            claims["iss"] = "https://elsewhere.example"
-        if self.fault == "expired":
-            claims["exp"] = now - 3600
+        faults = {"other-audience": {"aud": "somebody-else"}, "other-issuer": {"iss": "https://elsewhere.example"}}
+        faults["expired"] = {"exp": now - 3600}
+        claims |= faults.get(self.fault, {})
         if self.fault == "unsigned":
             return jwt.encode(claims, None, algorithm="none", headers={"kid": "one"})
         if self.fault == "shared-secret":

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.client import HTTPConnection
 from threading import Barrier, Event, Thread
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
+import httpx2
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
@@ -40,32 +39,22 @@ class Visitor:
     """A browser of its own, without HTML."""
 
     def __init__(self, address: str) -> None:
-        self.host, self.cookies = urlsplit(address).netloc, dict[str, str]()
-
-    def ask(self, method: str, path: str, body: str = "") -> tuple[int, str]:
-        connection = HTTPConnection(self.host, timeout=60)
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
-        if body:
-            headers |= {"Content-Type": "application/x-www-form-urlencoded"}
-        connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        for line in answer.headers.get_all("Set-Cookie") or []:
-            name, _equals, value = line.split(";")[0].partition("=")
-            self.cookies[name] = value
-        connection.close()
-        return answer.status, text
+        self.client = httpx2.Client(base_url=address, timeout=60)
 
     def open(self) -> None:
         """Look at the form of the sign-in page."""
-        status, page = self.ask("GET", "/accounts/login/")
-        assert status == 200
-        self.token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)[-1]
+        page = self.client.get("/accounts/login/")
+        assert page.status_code == 200
+        self.token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)[-1]
+
+    def look(self) -> Answer:
+        began = time.perf_counter()
+        return self.client.get("/").status_code, time.perf_counter() - began
 
     def sign_in(self, name: str, password: str) -> Answer:
         began = time.perf_counter()
-        body = urlencode({"csrfmiddlewaretoken": self.token, "login": name, "password": password})
-        return self.ask("POST", "/accounts/login/", body)[0], time.perf_counter() - began
+        values = {"csrfmiddlewaretoken": self.token, "login": name, "password": password}
+        return self.client.post("/accounts/login/", data=values).status_code, time.perf_counter() - began
 
 
 def at_once(address: str, tries: list[tuple[str, str]]) -> list[Answer]:
@@ -146,8 +135,7 @@ def test_who_is_signed_in_is_not_held_up_by_a_stranger_who_tries_passwords(addre
 
     def read() -> None:
         while not ended.is_set():
-            began = time.perf_counter()
-            pages.append((reader.ask("GET", "/")[0], time.perf_counter() - began))
+            pages.append(reader.look())
             time.sleep(0.1)
 
     reading = Thread(target=read)
