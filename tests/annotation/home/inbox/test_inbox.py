@@ -1,4 +1,4 @@
-"""The inbox: what ended reaches its count, its notices and its mails once; what waits is counted; admins alone see it."""
+"""The inbox: what ended reaches its count, notices and mails once; what waits is counted; admins alone see it."""
 
 import html
 import re

@@ -47,7 +47,6 @@ class Provider:
     claims: dict[str, Any] = field(default_factory=lambda: {"preferred_username": "alice"})
     fault: str = ""
     """forged, unsigned, shared-secret, other-audience, other-issuer, expired, missing."""
-    seen: list[str] = field(default_factory=list)
     grants: dict[str, Grant] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -124,7 +123,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        self.owner.seen.append(f"GET {url.path}")
         if url.path == "/.well-known/openid-configuration":
             self.json(200, self.owner.configuration())
         elif url.path == "/keys":
@@ -137,7 +135,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         url = urlsplit(self.path)
-        self.owner.seen.append(f"POST {url.path}")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         given = {name: values[0] for name, values in parse_qs(body).items()}
         if url.path == "/token":
