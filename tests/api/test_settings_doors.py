@@ -51,9 +51,7 @@ def doors(call: Call, books: Collection, tmp_path: Path) -> list[Door]:
     return [by_command, by_page, by_api]
 
 
-def test_what_counts_as_relevant_stays_once_judges_labelled_and_every_door_says_why(
-    books: Collection, doors: list[Door]
-) -> None:
+def test_what_counts_as_relevant_stays_once_judges_labelled_and_every_door_says_why(books, doors):
     for door in doors:
         done, answer = door("relevant_from", 2)
         assert not done and "Judges have labelled pairs by the present value, 1, so it stays." in answer, answer

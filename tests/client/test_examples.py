@@ -72,9 +72,7 @@ def test_import_judge_wait_agreement_and_export_without_the_web_page(live_site, 
     assert labels > 0 and len((tmp_path / "books" / "qrels.txt").read_text().splitlines()) == labels
 
 
-def test_agreement_becomes_a_data_frame_and_labels_a_dataset(
-    live_site: str, instance: dict[str, str], tmp_path: Path
-) -> None:
+def test_agreement_becomes_a_data_frame_and_labels_a_dataset(live_site, instance, tmp_path):
     pytest.importorskip("pandas")
     datasets = pytest.importorskip("datasets")
     collection = make_collection("books")

@@ -220,9 +220,7 @@ def test_a_download_that_breaks_off_goes_on_in_the_same_version(status: int, con
         assert (request.headers["Range"], request.headers["If-Range"]) == ("bytes=3-", '"one"')
 
 
-def test_waiting_ends_with_the_work_with_an_error_where_it_stops_and_shows_how_far_it_is(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_waiting_ends_with_the_work_with_an_error_where_it_stops_and_shows_how_far_it_is(capsys):
     def campaign(state: str, because: str | None = None) -> httpx2.Response:
         counts = {"labelled": 1, "escalated": 0, "failed": 0, "pairs": 2}
         return httpx2.Response(200, json={"status": {**counts, "state": state, "paused_because": because}})

@@ -124,17 +124,12 @@ def test_the_log_is_read_in_parts(browser: Client, hooked: Hooked) -> None:
 
 def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) -> None:
     other = make_member(make_collection("stones"), "dave", Role.ADMIN)
-    client = signed_in(other)
     made = WebhookDelivery.objects.create(webhook=hooked.row, event="task.resolved", subject="task:1")
-    here = f"/c/stones/webhooks/{hooked.row.number}/"
-    for path in (here, f"{here}deliveries/{made.pk}/"):
-        assert client.get(path).status_code == 404
-    for path in (here, f"{here}delete/", f"{here}deliveries/{made.pk}/replay/"):
-        assert client.post(path).status_code == 404
-    second, _ = services.create_webhook(
-        other.collection, other.user, url="https://other.example/", events=["export.ready"]
-    )
-    assert client.get(f"/c/stones/webhooks/{second.number}/deliveries/{made.pk}/").status_code == 404
+    url = "https://other.example/"
+    second, _ = services.create_webhook(other.collection, other.user, url=url, events=["export.ready"])
+    WebhookDelivery.objects.filter(pk=made.pk).update(state="failed")
+    here = f"/c/stones/webhooks/{second.number}/deliveries/{made.pk}/"
+    assert signed_in(other).get(here).status_code == signed_in(other).post(f"{here}replay/").status_code == 404
 
 
 def test_by_the_api_a_webhook_is_made_read_changed_tested_and_deleted(call, admin, receiver):

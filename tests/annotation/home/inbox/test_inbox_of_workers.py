@@ -1,10 +1,6 @@
-"""Long work of real workers reaches the inbox: a provider that dies, and a large export, an import and a training."""
+"""Long work of real workers reaches the inbox: a large export, an import that is refused, and a training."""
 
 import re
-import subprocess
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,69 +10,20 @@ from django.utils import timezone
 
 from annotation.exports import services as exports
 from annotation.models import Role
-from corpus.models import Collection, Label
+from corpus.models import Label
 from jobs import leases
 from tests.engine_parts import _standing_worker as _standing_worker
-from tests.engine_parts import begin, collection_of, make_panel
+from tests.engine_parts import collection_of
 from tests.engine_parts import worker as worker  # a fixture
 from tests.factories import client_of, make_member
 from tests.instances import until
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start
 from training.models import Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WITHIN_S = 15.0
-# How long a page waits for its next look, at most: the Overview while a campaign runs, and the count of every page.
-OVERVIEW_S, COUNT_S = 5.0, 10.0
-
-
-@pytest.fixture
-def own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, LocalModels]]:
-    """A model server of this test alone, and a function that starts it again at its port."""
-    monkeypatch.setenv(KEY_ENV, KEY)
-    monkeypatch.setenv("QUORUM_LOOPBACK_ONLY", "1")
-    running: list[subprocess.Popen[str]] = []
-
-    def again(*options: str) -> LocalModels:
-        process, models = start(tmp_path / "requests.jsonl", "--latency", "0.3", *options)
-        running.append(process)
-        return models
-
-    def stop() -> None:
-        running[-1].kill()
-        running[-1].wait()
-
-    models = again()
-    yield (again, stop), models
-    for process in running:
-        with process:
-            process.terminate()
 
 
 def count(client: Client) -> int:
     return int(re.search(r'data-count="(\d+)"', client.get("/c/books/inbox/").text)[1])
-
-
-@pytest.mark.weekly
-def test_a_provider_that_dies_is_in_the_inbox_and_goes_once_it_answers_again(worker, own_models):
-    (again, stop), models = own_models
-    books = collection_of(400)
-    Collection.objects.filter(pk=books.pk).update(audit=0.0)
-    client = client_of(make_member(books, "charlie", Role.ADMIN))
-    make_panel(models, max_concurrency=8)
-    begin(books)
-    until(lambda: Label.objects.filter(pair__collection=books).exists())
-    assert count(client) == 0
-    stop()
-    appeared = until(lambda: count(client) == 1)
-    page = " ".join(client.get("/c/books/").text.split())
-    assert f"(127.0.0.1:{models.port}) has not answered since" in page and "ClientConnectorError" not in page
-    time.sleep(33)  # so long that the waits between tries would have grown to half a minute
-    assert count(client) == 1
-    again("--port", str(models.port))
-    gone = until(lambda: count(client) == 0)
-    print(f"\nin the inbox after {appeared:.1f} s, gone {gone:.1f} s after it answers again")
-    assert appeared + COUNT_S <= WITHIN_S and gone + OVERVIEW_S <= WITHIN_S
 
 
 def test_a_large_export_that_a_worker_ends_and_an_import_that_it_refuses_are_told(worker, monkeypatch) -> None:
