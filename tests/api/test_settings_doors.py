@@ -65,6 +65,7 @@ def test_the_three_doors_take_and_refuse_the_same_values(books: Collection, door
         ("lease_minutes", 1_440, True), ("lease_minutes", 1_441, False), ("overlap", 25, True), ("overlap", 26, False),
         ("daily_target", 10_001, False), ("min_judgment_ms", 10_000, True), ("min_judgment_ms", 10_001, False),
     ):  # fmt: skip
+        books.refresh_from_db()
         before = getattr(books, name)
         for door in doors:
             done, answer = door(name, value)
