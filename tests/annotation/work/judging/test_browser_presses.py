@@ -1,6 +1,4 @@
-"""A second press in a real Chromium, 30 to 350 ms after the first, by key, mouse or touch: nothing is judged unread."""
-
-from collections.abc import Callable
+"""A second press in a real Chromium, by key, mouse or touch: nothing is judged unread, however slow the machine is."""
 
 import pytest
 
@@ -15,8 +13,7 @@ from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 LOOKED = 450
-AFTER = (30, 150, 250, 300)
-"""Milliseconds between a pair's arrival and the second press, less what this test itself takes."""
+LONG = 2000  # Milliseconds in which two taps come on any machine.
 
 
 @pytest.fixture
@@ -38,30 +35,15 @@ def by_touch(page) -> None:
     page.touchscreen.tap(box["x"] + 5, box["y"] + 5)
 
 
-def next_pair(page) -> None:
-    """Until another pair is on the desk; at once, without the polling of a locator."""
-    page.wait_for_function("""() => {
-        const item = document.querySelector("#desk").dataset.item;
-        const other = item !== window.seen;
-        if (other) { window.seen = item; window.came = performance.now(); }
-        return other;
-    }""")
-
-
-def press_twice(page, press: Callable, after: int) -> None:
-    page.wait_for_timeout(LOOKED)
-    press(page)
-    next_pair(page)
-    page.wait_for_timeout(after)
-    if page.evaluate("performance.now() - window.came") < 320:  # the press itself takes a moment
-        press(page)
+def set_rest(page, milliseconds: int) -> None:
+    page.evaluate(f"document.querySelector('#desk').dataset.rest = {milliseconds}")
 
 
 @pytest.mark.parametrize(("press", "options"), first_quick([(by_key, {}), (by_mouse, {}), (by_touch, PHONE)]))
 @pytest.mark.parametrize("role", first_quick([Role.ANNOTATOR, Role.ADJUDICATOR]))
 def test_a_second_press_judges_nothing(books, new_page, instance, press, options, role):
     adjudicates = role == Role.ADJUDICATOR
-    for _ in range(6):
+    for _ in range(4):
         item = make_item(make_pair(books))
         if adjudicates:
             type(item).objects.filter(pk=item.pk).update(state="conflict", reason="conflict")
@@ -71,10 +53,14 @@ def test_a_second_press_judges_nothing(books, new_page, instance, press, options
         page.goto("/c/books/adjudicate/")
     else:
         page = open_desk(new_page, alice, **options)
-        page.keyboard.press("1")
-    next_pair(page)
-    for number, after in enumerate(AFTER, 1):
-        press_twice(page, press, after)
+    for number in (1, 2):
+        page.wait_for_timeout(LOOKED)
+        set_rest(page, 0)
+        item = page.locator("#desk").get_attribute("data-item")
+        press(page)
+        page.wait_for_selector(f"#desk[data-rest='400']:not([data-item='{item}'])")
+        set_rest(page, 60_000)
+        press(page)
         page.wait_for_timeout(100)
         assert Judgment.objects.count() == number
 
@@ -82,7 +68,7 @@ def test_a_second_press_judges_nothing(books, new_page, instance, press, options
 def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
     make_scene(books, 2)
     page = open_desk(new_page, make_member(books, "alice"))
-    page.evaluate("document.querySelector('#desk').dataset.rest = 60000")
+    set_rest(page, 60_000)
     page.keyboard.press("s")
     page.keyboard.press("f")
     page.locator("#skip summary").click()
@@ -90,7 +76,7 @@ def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
     assert page.locator("details.sheet[open]").count() == 0
     page.wait_for_timeout(LOOKED)
     assert set(Assignment.objects.values_list("state", flat=True)) == {"open"}
-    page.evaluate("document.querySelector('#desk').dataset.rest = 0")
+    set_rest(page, 0)
     page.keyboard.press("s")
     assert page.locator("#skip[open]").count() == 1
 
@@ -99,6 +85,7 @@ def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
 @pytest.mark.parametrize("where", ["judge", "adjudicate", "judge/query"])
 def test_a_double_tap_on_one_place_judges_one_pair(books, new_page: NewPage, instance, where: str, apart: int) -> None:
     """The finger stays where it is: the second tap falls on whatever has come there, before or after the answer."""
+    type(books).objects.update(min_judgment_ms=LONG)
     query = make_query(books)
     for _ in range(3):
         item = make_item(make_pair(books, query, make_document(books, TEXT)))
@@ -110,7 +97,7 @@ def test_a_double_tap_on_one_place_judges_one_pair(books, new_page: NewPage, ins
     if where != "adjudicate":
         page.locator("button.primary").first.tap()
     page.wait_for_selector(".grade")
-    page.wait_for_timeout(LOOKED)
+    page.wait_for_timeout(LONG + LOOKED)
     box = page.locator(".grade").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.touchscreen.tap(x, y)
@@ -120,9 +107,10 @@ def test_a_double_tap_on_one_place_judges_one_pair(books, new_page: NewPage, ins
     page.wait_for_timeout(LOOKED)
     assert Judgment.objects.count() == 1
     if where == "judge/query":  # nor does a key
+        page.wait_for_timeout(LONG)
         page.keyboard.press("1")
         until(lambda: Judgment.objects.count() == 2)
         page.keyboard.press("1")
         page.wait_for_timeout(100)
         assert Judgment.objects.count() == 2
-        assert min(Judgment.objects.values_list("milliseconds", flat=True)) >= 400
+        assert min(Judgment.objects.values_list("milliseconds", flat=True)) >= LONG
