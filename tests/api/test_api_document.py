@@ -17,7 +17,6 @@ from annotation.data.imports.tus import PART_TYPE
 from api.tokens import make_token
 from tests.api.test_api_permissions import doors
 from tests.site.test_permissions import World
-from tests.stages import first_slow
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +56,8 @@ def one_connection() -> Iterator[None]:
 PARTS = 3
 
 
-@pytest.mark.parametrize("part", first_slow(range(PARTS)))
+@pytest.mark.weekly
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("one_connection")
 def test_every_operation_answers_what_the_document_says(settings: Any, part: int) -> None:
     import schemathesis

@@ -16,7 +16,6 @@ from judges.models import JudgeVersion
 from tests.admin_site import judged_collection
 from tests.plugin_browser import COLOURS
 from tests.site.test_permissions import World, routes
-from tests.stages import first_slow
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -123,7 +122,8 @@ def pages(world: World, who: str) -> Iterator[str]:
                 yield path
 
 
-@pytest.mark.parametrize("look", first_slow(LOOKS))
+@pytest.mark.weekly
+@pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("who", ["visitor", "annotator", "owner"])
 def test_every_page_is_within_everybodys_reach(world, new_page, violations, console, instance, who, look):
     page = new_page(user=None if who == "visitor" else world.people[who], viewport=WIDE, **LOOKS[look])
