@@ -89,6 +89,9 @@ def test_rows_that_are_pairs_give_each_text_once_and_a_file_without_a_header_kee
     pairs = list(records.read_pairs(source, 1))
     assert [one.gold for one in pairs] == [1, 0, None]
     assert {one.query for one in pairs} == {one.id for one in queries}
+    # A column of whole numbers that has gaps may be written as 1.0.
+    source = source_of(tmp_path, "qid,docid,gold,score\nq,d,1.0,0.5\nq,e,,\n")
+    assert [(one.gold, one.teacher_score) for one in records.read_pairs(source, 1)] == [(1, 0.5), (None, None)]
     source = source_of(tmp_path, '7\t"How tall\n8\tis it" then\n', "queries.tsv")
     assert [one.text for one in records.read_queries(source, by_position=False)] == ['"How tall', 'is it" then']
     source = source_of(tmp_path, "annotator;relevance;qid;docid\nalice;1;q1;d1\nbob;x;q1;d1\nbob;0;q1\n")

@@ -28,9 +28,8 @@ from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
 from training.recipes.job_folder import JobFolder, read_lines
 from training.recipes.rendering import QUORUM
-from training.recipes.table import LOSSES
 
-FOUR = LOSSES["ablation"]
+FOUR = ("point", "list", "point+list", "point+list+rank")
 
 
 def member(queries: int, base: float, lifts: dict[str, float], seed: int = 0) -> dict[str, dict[str, float]]:

@@ -20,7 +20,7 @@ from training.curves.services import list_points, read_point
 from training.jobs.significance import compare_models
 from training.models import Job, LearningCurve
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 OPTIONS = ("--preset", "tiny", "--max-steps", 12, "--evaluate-every", 12)
 
 
@@ -33,6 +33,7 @@ def write_learnable(folder: Path) -> Path:
     return change_rows(export(folder, queries=40, dev=24), date)
 
 
+@pytest.mark.weekly
 def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(manage, tmp_path):
     data, out = write_learnable(tmp_path / "data"), tmp_path / "out"
     asked = ("learning_curve", "cross-encoder", "--data", data, "--points", "30,90,240", "--base", "tiny:encoder",
@@ -67,6 +68,7 @@ def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(mana
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_curve_is_started_watched_and_read_in_the_browser(new_page, violations, console, worker):
     birds: Collection = make_collection("birds")
     alice = make_member(birds, "alice", Role.ADMIN)

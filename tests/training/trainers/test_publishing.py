@@ -218,7 +218,7 @@ ENCODER = Record("encoder", "cross-encoder", "base", {}, {}, Calibration(), max_
 
 @pytest.fixture(scope="module")
 def published_encoder(tmp_path_factory):
-    """A tiny encoder with other weights than its base, published_encoder."""
+    """A tiny encoder with other weights than its base, published."""
     folder = tmp_path_factory.mktemp("encoder")
     base, tuned = tiny_encoder(folder / "base"), tiny_encoder(folder / "tuned", seed=9)
     one = EncoderTrained(base, tuned, max_length=64)

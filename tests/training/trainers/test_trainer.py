@@ -18,7 +18,6 @@ import torch
 
 from corpus.errors import BadInput
 from tests.instances import PATIENCE, ROOT, until
-from tests.stages import first_slow
 from tests.training.recipes.test_bundles import row, write
 from tests.training.trainers.learnable import export_scores
 from tests.training_sets import ask, write_set
@@ -66,7 +65,8 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("recipe", first_slow(OTHERS))
+@pytest.mark.weekly
+@pytest.mark.parametrize("recipe", OTHERS)
 def test_a_killed_training_goes_on_with_the_same_losses(recipe, parts, tmp_path):
     """Recipe prism is killed in the queue (tests/jobs/test_training_jobs.py)."""
     options = {"max_steps": 16, "checkpoint_every": 3, "evaluate_every": 16, **OTHERS[recipe]}

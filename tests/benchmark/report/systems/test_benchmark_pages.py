@@ -286,6 +286,7 @@ def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(char
     for files, told in (
         ((("mine.run", wrong),), ("No runs were imported", "ine 2:", "ine 3:", "ine 4:", 'value="mine-2"')),
         ((("a.run", line), ("b.run", line)), ("for one file only",)),
+        ((("mine.run", "ARROW1\0\0"),), ("mine.run: this is an Arrow",)),
     ):
         response = charlie.post(f"{HOME}runs/upload/", upload(*files, name="mine-2", instruction="<it>"))
         assert response.status_code == 422 and all(words in response.text for words in told)
