@@ -180,6 +180,7 @@ class AccountLimits:
         self.paused_clock = 0  # The same in seconds since 1970, for people.
         self.last_error = ""
         self.denied_until = 0.0
+        self.denial = ""  # Why until then: later errors of the account do not replace it.
         self.accepted = False  # The account has answered this process, and has not refused its key since.
         self.in_a_row = 0  # Errors since the account last answered, as far as this process knows.
         self.is_connected = True  # False after a call found no connection, until the account responds.
@@ -231,7 +232,7 @@ class AccountLimits:
         """
         # A refused key is refused for every call, so Redis is not asked.
         if time.monotonic() < self.denied_until:
-            raise Denied(self.last_error)
+            raise Denied(self.denial)
         waiter = Waiter(tokens, should_stop, patience, limit_s)
         self.waiters.append(waiter)
         self._wake()
@@ -301,7 +302,7 @@ class AccountLimits:
         """Turn away all calls that wait for an account that refused our key to a call of `sent`."""
         if sent < self.limit_set_at:
             return  # the account's settings have been read since, and may have been corrected
-        self.denied_until, self.last_error, self.accepted = time.monotonic() + DENIED_S, error, False
+        self.denied_until, self.denial, self.accepted = time.monotonic() + DENIED_S, error, False
         while self.waiters:
             waiter = self.waiters.popleft()
             if not waiter.done():

@@ -19,7 +19,7 @@ from redis.asyncio import Redis as AsyncRedis
 
 from judges.campaigns.selectors import campaign_status
 from judges.engine.account_states import AccountState, read_account_states
-from judges.engine.limits import SCRIPT, AccountLimits, LimitNews, RateLimits, limit_keys
+from judges.engine.limits import SCRIPT, AccountLimits, Denied, LimitNews, RateLimits, limit_keys
 from judges.models import JudgeVersion
 from tests.engine_parts import begin, collection_of, judge, make_panel, most_at_once, state_of
 from tests.fault_rig import Rig, kill, rig
@@ -320,6 +320,29 @@ def test_what_ended_last_is_told_before_the_connection_is_released(instance: obj
     closed = asyncio.run(call())
     with Redis.from_url(settings.REDIS_URL) as client:
         assert client.hvals(closed.keys[2]) in ([], [b"0"])
+
+
+def test_a_refused_key_is_said_even_where_the_account_failed_before(instance: object) -> None:
+    """Redis repeats the account's last error with every answer; it is not why the key is refused."""
+
+    async def refusal() -> str:
+        limits = RateLimits(lambda: AsyncRedis.from_url(settings.REDIS_URL), settings.PREFIX, "denied")
+        account = limits.account(("openai-compatible", "http://127.0.0.1:9", "DENIED"))
+        permit = await account.acquire(10, lambda: False)
+        account.failed("503")
+        account.release(permit, 10)
+        permit = await account.acquire(10, lambda: False)
+        account.deny("401: the key in DENIED", time.monotonic())
+        account.release(permit, 10)
+        account.last_error = ""
+        while not account.last_error:  # until Redis has answered again
+            await asyncio.sleep(0.01)
+        with pytest.raises(Denied) as denied:
+            await account.acquire(10, lambda: False)
+        await limits.close()
+        return str(denied.value)
+
+    assert asyncio.run(asyncio.wait_for(refusal(), 20)) == "401: the key in DENIED"
 
 
 def test_a_key_that_is_not_accepted_pauses_the_campaign_at_once(models: LocalModels) -> None:
