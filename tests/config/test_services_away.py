@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 QUICK_S = 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_every_page_is_read_without_redis(redis_is_unavailable: None) -> None:
     world = World()
     slow, wrong = [], []

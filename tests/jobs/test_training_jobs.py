@@ -111,7 +111,7 @@ def test_a_job_whose_worker_ends_goes_on_and_a_cancelled_one_ends_within_ten_sec
     assert model.words == "tiny model, CPU" and (Path(model.folder) / "reranker.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_killed_trainers_and_workers_cost_no_step_and_change_no_loss(rows, tmp_path, instance, workers) -> None:
     longer = {"max_steps": 120, "epochs": 20, "evaluate_every": 120}
     whole = begin(rows, tmp_path / "whole", **longer)
