@@ -1,8 +1,9 @@
 """How often the queries of a collection were asked, by which the means of a report can be weighted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 import numpy as np
 from django.db.models import Q, QuerySet
@@ -55,14 +56,14 @@ class MeansChoice:
 
 
 def has_counts(collection: Collection) -> bool:
-    """Return whether any query of the collection has a count."""
-    return Query.objects.filter(collection=collection, is_current=True, metadata__has_key="count").exists()
+    """Return whether any current query of the collection has a count: a number above 0."""
+    return any(_counted(collection, is_current=True))
 
 
 def counts_mark(collection: Collection) -> str:
     """Return a text that identifies the counts of all queries. Raises BadOption where no query has one."""
     (mark,) = fetch_row(MARK, collection=collection.pk)
-    if not mark:
+    if not mark or not any(_counted(collection)):
         raise BadOption("weights", no_counts(collection))
     return str(mark)
 
@@ -75,17 +76,19 @@ def no_counts(collection: Collection) -> str:
 
 def counts_of(collection: Collection) -> dict[int, float]:
     """Return how often each query was asked, by key; queries without a number above 0 are left out."""
-    counts: dict[int, float] = {}
-    rows = Query.objects.filter(collection=collection, metadata__has_key="count").values_list("pk", "metadata__count")
-    for key, value in rows.iterator():
+    return dict(_counted(collection))
+
+
+def _counted(collection: Collection, **only: Any) -> Iterator[tuple[int, float]]:
+    queries = Query.objects.filter(collection=collection, metadata__has_key="count", **only)
+    for key, value in queries.values_list("pk", "metadata__count").iterator():
         try:
             # Tables of queries keep their columns as texts.
             count = float(value)
         except (TypeError, ValueError, OverflowError):
             continue
         if isfinite(count) and count > 0:
-            counts[key] = count
-    return counts
+            yield key, count
 
 
 def weights_in(report: Report, queries: Sequence[int]) -> NDArray[np.float64] | None:

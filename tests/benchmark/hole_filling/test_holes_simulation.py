@@ -83,7 +83,7 @@ def simulate(collection: Collection, full: Grades, hidden: Grades) -> None:
     assert hits["after"] == hits["full"] != hits["before"]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.django_db
 @pytest.mark.skipif(not CRANFIELD.is_dir(), reason="1 test not run: Cranfield is not on this machine")
 def test_what_is_hidden_of_cranfield_comes_back(tmp_path):

@@ -93,7 +93,10 @@ def test_every_board_offers_weighted_means_where_there_are_counts(client):
     texts()
     plain = client.get(here).context["board"]
     assert not client.get(f"{here}{COUNTS}").context["means"].weights, "no counts: plain means"
-    assert not any("Weighted by" in text for text in texts(COUNTS)), "no counts, no choice"
+    counted(world, 0, "often")
+    assert not any("Weighted by" in text for text in texts(COUNTS)), "no counts above 0, no choice"
+    with pytest.raises(BadOption, match="has a count"):
+        weighting.counts_mark(world.collection)
     counted(world, 5, 5)
     missing = client.get(f"{here}{COUNTS}").context
     assert missing["state"].is_missing and missing["board"] is None, "a plain report is never shown as weighted"

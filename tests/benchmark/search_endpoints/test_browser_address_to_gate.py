@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["folder"]
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.weekly, pytest.mark.django_db(transaction=True)]
 MOST_CLICKS, SAMPLE, DEPTH = 25, 200, 20
 IN_STOCK = "In stock in all sizes."
 COLOURS = ("red", "blue", "green", "black", "white", "grey", "brown", "yellow", "purple", "orange")
@@ -127,7 +127,7 @@ def test_from_an_engines_address_to_a_gate_in_a_browser(
         page.get_by_role("button", name="Estimate").click()
         page.get_by_role("button", name="Start now").click()
         page.wait_for_url("**/hole-filling/*/")
-        until(lambda: Filling.objects.get().state == "filled")
+        until(lambda: Filling.objects.get().state == "filled", seconds=900)
         assert Label.objects.filter(grade=1).count() == SAMPLE
         page.reload()
         page.get_by_role("link", name="Runs", exact=True).click()
