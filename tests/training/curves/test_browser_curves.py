@@ -68,7 +68,7 @@ def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(mana
 
 
 @pytest.mark.browser
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_curve_is_started_watched_and_read_in_the_browser(new_page, violations, console, worker):
     birds: Collection = make_collection("birds")
     alice = make_member(birds, "alice", Role.ADMIN)

@@ -71,7 +71,7 @@ def finishes(page: Any, what: str) -> None:
     assert WORDS in text
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_labels_become_a_model_and_the_page_says_what_it_gained(
     manage, new_page, clicks, violations, console, worker, tmp_path
 ):
@@ -180,7 +180,7 @@ def ask(address: str, body: dict[str, Any]) -> Any:
         return json.loads(answer.read())
 
 
-@pytest.mark.parametrize("recipe", first_slow(RECIPES, 2))
+@pytest.mark.parametrize("recipe", first_slow(RECIPES))
 def test_a_recipe_goes_from_an_export_to_a_served_model(
     recipe, manage, new_page, console, instance, model_server, worker
 ):
