@@ -151,6 +151,9 @@ def test_a_conflict_is_read_resolved_and_taken_back(call: Call) -> None:
     body = {"item": item.pk, "shown": conflict["shown"], "grade": 1, "comment": "Yes."}
     assert call(alice.user, "POST", "collections/c/conflict/resolve", body | {"grade": 7}).status_code == 422
     assert call(alice.user, "POST", "collections/c/conflict/resolve", body | {"item": 12345}).status_code == 404
+    Collection.objects.update(min_judgment_ms=10_000)
+    assert call(alice.user, "POST", "collections/c/conflict/resolve", body).status_code == 422, "it is too soon"
+    Collection.objects.update(min_judgment_ms=0)
     done = call(alice.user, "POST", "collections/c/conflict/resolve", body)
     assert done.status_code == 200 and done.json() == {"conflict": None, "waiting": 0, "last_item": item.pk}
     assert CurrentJudgment.objects.get(step="adjudication").grade == 1

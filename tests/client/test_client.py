@@ -67,6 +67,16 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert [row["number"] for row in birds.rows("webhooks")] == [world.webhook.number]
 
 
+def test_settings_change_only_where_nobody_changed_them_meanwhile() -> None:
+    settings = client_of(make_member(make_collection("c"), "alice", Role.ADMIN).user).collection("c").settings
+    seen = settings.read()
+    changed = settings.change(overlap=3, if_match=seen)
+    with pytest.raises(QuorumError) as refused:
+        settings.change(overlap=5, if_match=seen)
+    assert refused.value.status == 412 and settings.read().overlap == 3
+    assert settings.change(title="Books", if_match=changed).title == "Books"
+
+
 def test_labels_come_with_texts_and_what_was_not_labelled_is_left_out() -> None:
     collection = make_collection("c")
     alice = make_member(collection, "alice", Role.ADMIN)

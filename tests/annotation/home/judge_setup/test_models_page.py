@@ -274,9 +274,13 @@ def test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown(client, 
     assert VARIABLE in message and "restart" in message
     assert "0 calls" not in response.text and "1 call, $0" not in response.text
     monkeypatch.setenv(VARIABLE, KEY)
+    local.script({"yes": {"fault": "echo-key"}})
+    response, message = test()
+    assert VARIABLE in message and not JudgeProbe.objects.latest("pk").passes
+    assert KEY not in response.text + str(list(JudgeProbe.objects.values())), "a server repeats the key"
     monkeypatch.setattr("annotation.home.judge_setup.views.TEST_SECONDS", 0.3)
     local.script({"yes": {"fault": "hang"}})
-    assert "0.3" in test()[1] and JudgeProbe.objects.count() == 2, "it is given up after a while"
+    assert "0.3" in test()[1] and JudgeProbe.objects.count() == 3, "it is given up after a while"
 
 
 def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, olga):

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Invitation, Membership, Role, User
+from annotation.models import AuditEntry, Invitation, Membership, Role, User
 from annotation.people.accounts import members
 from corpus.models import Assessor, Collection
 from tests.factories import make_user
@@ -66,6 +66,8 @@ def test_an_invitation_makes_an_account_with_its_own_assessor(birds: Collection)
     member = Membership.objects.get(user__username="alice")
     assert (member.role, member.assessor.name, member.assessor.kind) == (Role.ADJUDICATOR, "alice", "person")
     assert client.get("/c/birds/").status_code == 200
+    acts = {"invitation.made", "invitation.accepted", "account.made", "member.joined", "session.in"}
+    assert acts <= set(AuditEntry.objects.values_list("act", flat=True))
 
 
 def test_the_name_of_the_invitation_is_filled_in_where_an_account_can_have_it(birds: Collection) -> None:

@@ -95,8 +95,8 @@ OVERFLOW = """
 def world() -> World:
     made = World()
     books = judged_collection()
-    for who in ("annotator", "owner"):
-        add_member(user=made.people[who], collection=books, role=Role.ADMIN if who == "owner" else Role.ANNOTATOR)
+    for who, role in (("annotator", Role.ANNOTATOR), ("viewer", Role.VIEWER), ("owner", Role.ADMIN)):
+        add_member(user=made.people[who], collection=books, role=role)
     web = {"model": "search", "provider": "tavily", "api_key_env": "TAVILY_API_KEY"}
     JudgeVersion.objects.create(name="web", parameters={"results": 5, "call_price": 0.008}, **web)
     SyntheticBundle.objects.update(bundle=json.loads(GOLDEN.read_text()))
@@ -124,7 +124,7 @@ def pages(world: World, who: str) -> Iterator[str]:
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("who", ["visitor", "annotator", "owner"])
+@pytest.mark.parametrize("who", ["visitor", "annotator", "viewer", "owner"])
 def test_every_page_is_within_everybodys_reach(world, new_page, violations, console, instance, who, look):
     page = new_page(user=None if who == "visitor" else world.people[who], viewport=WIDE, **LOOKS[look])
     found: dict[str, list[str]] = {}

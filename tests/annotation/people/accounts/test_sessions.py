@@ -324,9 +324,13 @@ def test_the_people_of_the_site_are_found_and_paged(django_assert_max_num_querie
     assert "p007" in client.get("/people/?search=P007").content.decode()
 
 
-def test_whoever_left_and_a_row_that_names_another_person_let_nobody_in() -> None:
+def test_a_page_reads_session_account_and_membership_once_and_whoever_left_gets_none() -> None:
     make_member(make_collection("books"), "alice")
-    alice = sign_in()
+    alice, tables = sign_in(), ["django_session", "annotation_user", "annotation_membership"]
+    with CaptureQueriesContext(connection) as queries:
+        assert alice.get("/c/books/judge/").status_code == 200
+    reads = [table for query in queries.captured_queries for table in tables if f'FROM "{table}"' in query["sql"]]
+    assert reads == tables
     UserSession.objects.update(user=make_user("bob"))
     assert alice.get("/c/books/judge/").wsgi_request.user.username == "alice"
     Membership.objects.update(is_active=False)
