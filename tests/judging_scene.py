@@ -27,7 +27,6 @@ ARGUMENT = [
     ("for", 2, 1, "Insertion order is the order of iteration; the sentence says so plainly.", [FOR_2, FOR_1]),
     ("against", 2, 0, "The opponent stretches one sentence over what is not said.", [AGAINST_2]),
 ]
-EVIL = "<script>window.hacked = true</script>"
 
 
 def debating_campaign(collection: Collection) -> Campaign:
@@ -35,9 +34,9 @@ def debating_campaign(collection: Collection) -> Campaign:
     return make_campaign(collection, judges, policy="debate")
 
 
-def escalate(campaign: Campaign, pair: Pair, *, remark: str = "", **values: object) -> Item:
+def escalate(campaign: Campaign, pair: Pair, **values: object) -> Item:
     """The pair was argued over two rounds without agreement, and waits for people."""
-    store_debate(campaign, pair, [(*said, reason + remark, quotes) for *said, reason, quotes in ARGUMENT])
+    store_debate(campaign, pair, ARGUMENT)
     values.setdefault("place", next_place())
     return Item.objects.create(
         collection=pair.collection, pair=pair, campaign=campaign.pk, reason="disagreement", **values
@@ -75,10 +74,3 @@ def make_scene(collection: Collection, count: int, *, text: str = TEXT, **values
         )
         for n in range(count)
     ]
-
-
-def make_evil_item(collection: Collection) -> Item:
-    """Every text that others wrote carries a script: query, answer, title, document, and the model's reason."""
-    document = make_document(collection, f"{EVIL} {TEXT}", title=f"Title {EVIL}")
-    query = make_query(collection, f"Which order? {EVIL}", answers=[f"Insertion. {EVIL}"])
-    return escalate(debating_campaign(collection), make_pair(collection, query, document), remark=EVIL, priority=-9.0)

@@ -134,6 +134,16 @@ def test_the_pairs_behind_a_cell(books):
     assert list(pairs_where(books, "alice", "bob", "both")) == [same.pk, apart.pk]
 
 
+def test_measuring_takes_the_same_few_statements_however_many_pairs(books, django_assert_num_queries):
+    judges = [make_judge(f"judge-{n}") for n in range(3)]
+    campaign = make_campaign(books, judges)
+    for _ in range(4):
+        make_votes(campaign, make_pair(books), judges, [1, 0, 1])
+    # Two more read the grades by COPY, which Django does not count.
+    with django_assert_num_queries(4):
+        agreement_report(books, choose_assessors(known_assessors(books)))
+
+
 STATISTIC = {"value", "low", "high", "n", "reason"}
 
 

@@ -13,7 +13,7 @@ from corpus.aspects.entries import Wording
 from corpus.models import Document, Label, Query
 from corpus.models.aspects import Aspect, AspectRevision
 from tests.aspects_scene import ICE, ice_scene
-from tests.factories import client_of, make_collection, make_document
+from tests.factories import client_of, make_collection, make_document, make_query
 
 pytestmark = pytest.mark.django_db
 WHY = "Without it the answer is wrong."
@@ -147,14 +147,19 @@ def test_a_pasted_passage_becomes_a_document_with_its_source_and_others_are_take
     assert desk.act("keep", document=foreign.pk, aspects=["a1"]).status_code == 404
     with pytest.raises(Exception, match="no longer in"):
         documents.keep(desk.query, desk.people["bob"].assessor, foreign, ["a1"])
+    elsewhere = f"/c/ice/aspects/{make_query(foreign.collection).pk}/"
+    assert desk.client.get(elsewhere).status_code == desk.client.post(f"{elsewhere}add/", {}).status_code == 404
     assert desk.act("nonsense").status_code == 404
     assert Label.objects.filter(aspect__external_id="a1", pair__document__external_id="other").exists()
 
 
-def test_the_list_says_how_far_each_query_is(desk: Desk) -> None:
+def test_the_list_says_how_far_each_query_is(desk: Desk, django_assert_max_num_queries: Any) -> None:
     desk.add("Flow")
     desk.act("keep", document=desk.document(0).pk, aspects=["a1"])
-    page = desk.client.get("/c/ice/aspects/").text
+    with django_assert_max_num_queries(20):
+        desk.page()
+    with django_assert_max_num_queries(15):
+        page = desk.client.get("/c/ice/aspects/").text
     assert "1 of 3 queries decomposed" in page
     cells = page.split("q1</span></th>")[1].split("</tr>")[0]
     assert [cells.split(">")[n].split("<")[0].strip() for n in (1, 3, 5)] == ["1", "1", "3"]

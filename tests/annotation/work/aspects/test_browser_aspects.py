@@ -79,6 +79,7 @@ def test_a_query_is_decomposed_weighed_reviewed_and_exported_by_keyboard(scene, 
         page.fill(f"#add-{name}", "")
     page.locator("#add-text").focus()
     add(page, "Ice flows under its own weight", "5")
+    assert page.locator("#problem .notice").count() == 0
     add(page, "Heat melts the base", "3")
     page.keyboard.press("Escape")
     assert violations(page) == []

@@ -68,6 +68,21 @@ def test_the_interval_draws_whole_queries() -> None:
     assert (ten.low, ten.high) == (pytest.approx(one.low), pytest.approx(one.high))
 
 
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    """Two people whose true kappa is known from 20,000 queries; 60 samples of 50 queries each."""
+    drawn = random.Random(7)
+
+    def query() -> list[tuple[int, int]]:
+        lean = drawn.choice([-1, 0, 1])
+        aspects = [drawn.randint(1, 5) for _ in range(4)]
+        return [(n, min(5, max(1, n + (lean if drawn.random() < 0.5 else 0)))) for n in aspects]
+
+    truth = importance_agreement([query() for _ in range(20_000)], resamples=0).quadratic.value
+    found = [importance_agreement([query() for _ in range(50)], resamples=400, seed=n).quadratic for n in range(60)]
+    # 57 are expected of 60; fewer than 51 has a chance below 1%.
+    assert sum(one.low <= truth <= one.high for one in found) >= 51
+
+
 class Field:
     """A collection whose queries Bob and Dana decomposed in turn."""
 
