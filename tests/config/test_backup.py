@@ -175,6 +175,7 @@ def made(path: Path, manifest: object, **files: bytes) -> Path:
     [
         (b"{", "cannot be read"),
         (b"[" * 100_000, "cannot be read"),
+        ([], "cannot be read"),
         ({}, "a form that this version does not read"),
         (GOOD | {"var": "relative"}, '"var"'),
         (GOOD | {"migrations": None}, '"migrations"'),

@@ -15,6 +15,7 @@ from config.env import ROOT
 from config.version import VERSION
 from corpus.commands import QuorumCommand
 from corpus.url_fetch.pages import HEADERS
+from tests.config.test_names import modules
 from tests.stages import first_slow
 from tools import reference
 
@@ -75,9 +76,18 @@ def test_it_names_every_package_with_its_version_and_hashes_without_a_network(ex
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES += sorted((ROOT / "docker").rglob("*.md"))
 
+ABSENT = re.compile(r"\b(?:MECHANICS|SPEC|CONTRACT|UI\.md)\b|\b(?:DESIGN|BUILD) [A-Z]?\d|\(FORMATS\)\.|\([PB] \d\.\d")
+"""Plans that were never part of the repository, and letters for the titles of papers."""
 FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|html|js|css|sh))`")
 HISTORY = re.compile(r"supersede|^\*Since ", re.IGNORECASE | re.MULTILINE)
 """A decision that was replaced may name files that went with it."""
+
+
+def test_nobody_is_sent_to_a_document_that_is_not_here_and_there_are_few_of_them() -> None:
+    sources = {*modules(), *(ROOT / "tests").rglob("*.py"), *PAGES} - {Path(__file__)}
+    assert [str(path) for path in sources if ABSENT.search(path.read_text())] == []
+    docs = ROOT / "docs"
+    assert len(list(docs.glob("*.md"))) <= 16 and len(list((docs / "adr").glob("0*.md"))) <= 35
 
 
 def test_every_file_that_a_page_names_is_there() -> None:

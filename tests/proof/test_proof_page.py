@@ -12,6 +12,7 @@ import ir_measures
 import pytest
 from scipy.stats import beta
 
+from config.env import ROOT
 from judges.prompts.render import vote_prompt
 from judges.records import Inputs
 from tools.proof import cranfield, page
@@ -48,6 +49,8 @@ def test_the_page_has_every_table_and_the_pictures_it_names(figures: dict[str, A
         assert picture.tag == "{http://www.w3.org/2000/svg}svg" and len(list(picture.iter())) > 20
     first, second = (page.render(figures, {**FACTS, "times": times}).splitlines() for times in ("one", "two"))
     assert [line for line in first if line not in second] == ["Times: one."]
+    headings, kept = re.compile(r"^#+ .*$", re.MULTILINE), ROOT / "docs" / "proof.md"
+    assert headings.findall(kept.read_text()) == headings.findall(page.TEMPLATE.read_text())
 
 
 def test_a_claim_that_the_figures_do_not_bear_out_is_a_no(figures: dict[str, Any]) -> None:

@@ -117,6 +117,7 @@ EVIL += [
     "/%09/evil.example",
     "////evil.example",
     "http://testserver@evil",
+    "/\r\nSet-Cookie: evil=1",
 ]
 
 
@@ -133,6 +134,7 @@ def test_no_address_leads_to_another_site(target: str) -> None:
     for answer in answers:
         led = answer.headers.get("Location") or answer.headers.get("HX-Redirect") or "/"
         assert re.match(r"/(?![/\\])", led), led
+        assert "evil" not in answer.cookies and not {"\r", "\n"} & {*"".join(answer.headers.values())}
 
 
 # Which modules speak to a network, and whose addresses they use. A new one has to come into this table.

@@ -57,6 +57,18 @@ def test_an_admin_without_the_lab_has_seven_entries_and_twenty_tabs() -> None:
     assert (elsewhere["judge"]["url"], len(elsewhere["tabs"])) == (reverse("judge", args=["birds"]), 3)
 
 
+def test_an_admin_switches_the_lab_on_in_the_settings_and_finds_its_pages() -> None:
+    birds = make_collection("birds")
+    client = client_of(make_member(birds, "ada", Role.ADMIN))
+    assert "The Lab is off" in client.get("/c/birds/lab/").text
+    form = client.get("/c/birds/settings/").context["form"]
+    values = {name: value for name in form.fields if (value := form[name].value()) is not None}
+    assert client.post("/c/birds/settings/", {**values, "lab": "True"}).status_code == 302
+    page = client.get("/c/birds/lab/")
+    assert "The Lab is off" not in page.text and page.context["navigation"]["entries"][-1]["title"] == "Lab"
+    assert all(address_of(tab, birds) in page.text for tab in LAB_TABS if not tab.is_of_site)
+
+
 def test_pages_of_the_lab_show_their_group_as_tabs() -> None:
     collection = make_collection("birds", lab=True)
     client = client_of(make_member(collection, "ada", Role.ADMIN))

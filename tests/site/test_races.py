@@ -27,8 +27,6 @@ from training.models import Model
 
 pytestmark = pytest.mark.django_db
 
-pytestmark = pytest.mark.django_db
-
 
 def test_the_second_of_two_collections_of_one_name_keeps_its_form(client: Client, monkeypatch) -> None:
     client.force_login(make_user("olga", is_owner=True))

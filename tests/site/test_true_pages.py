@@ -208,6 +208,12 @@ def test_two_versions_are_not_said_to_be_missing() -> None:
     assert "Report available" in page
 
 
+def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(books: Collection) -> None:
+    form = {"oldpassword": "", "password1": "a", "password2": "b"}
+    page = signed_in(books).post("/accounts/password/change/", form).text
+    assert "Your input is kept" not in page and "Enter passwords and choose files again." in page
+
+
 def test_a_conflict_has_its_own_reason_also_in_a_blind_audit(books: Collection) -> None:
     for said, why in (
         ([(0, False), (1, False)], "Annotators gave different grades."),
