@@ -55,6 +55,7 @@ def test_every_example_is_run_here() -> None:
     assert all(name in Path(__file__).read_text() for name in names)
 
 
+@pytest.mark.weekly
 def test_import_judge_wait_agreement_and_export_without_the_web_page(live_site, instance, worker, tmp_path):
     ensure_offline()
     files = {
