@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from django.core.management import call_command
 from django.db.models import Sum
+from django.db.models.functions import Now
 from google.genai.errors import ClientError
 
 from config.env import ROOT
@@ -21,6 +22,7 @@ from judges.batch.endpoints import MOST, read_refusal
 from judges.campaigns import lifecycle, selectors
 from judges.campaigns.progress import summary_lines
 from judges.costs.price_rows import enter_price
+from judges.engine import notifications
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
 from judges.models.batches import Batch, BatchCall
 from judges.workers import worker_pool
@@ -422,6 +424,18 @@ def test_failed_calls_of_a_batch_are_in_the_next_one(models: LocalModels) -> Non
     assert outcomes == [*["error"] * 2, *["labelled"] * 3, "unparsed"]
     repaired = Attempt.objects.get(prompt__name="debate-answers-repair")
     assert repaired.counts and repaired.number == 2
+
+
+@pytest.mark.slow
+def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(models: LocalModels) -> None:
+    campaign, before = begun(models, "openai", delay=3600)
+    until(lambda: Batch.objects.exclude(provider_id="").exists())
+    Batch.objects.update(provider_id="", sent_at=Now())  # as the kill left it
+    models.batches(delay=0)
+    notifications.notify_workers(campaign.pk)
+    until(lambda: state_of(campaign) == "finished")
+    assert models.stats()["batch_posts"] - before == 1
+    assert set(asked(models).values()) == {1} and len(asked(models)) == 3
 
 
 @pytest.mark.slow

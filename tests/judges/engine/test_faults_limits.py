@@ -25,7 +25,6 @@ from tests.engine_parts import begin, collection_of, judge, make_panel, most_at_
 from tests.fault_rig import Rig, kill, rig
 from tests.instances import PATIENCE, Instance, until
 from tests.modelserver.fixtures import LocalModels
-from tests.stages import first_slow
 
 BUCKET_MS, HOUR_MS = 250, 3_600_000
 
@@ -214,7 +213,8 @@ FROM judges_campaign c ORDER BY c.id DESC LIMIT 1
 """
 
 
-@pytest.mark.parametrize("killed", first_slow([True, False]), ids=["workers killed", "calm"])
+@pytest.mark.weekly
+@pytest.mark.parametrize("killed", [True, False], ids=["workers killed", "calm"])
 def test_a_budget_is_never_overshot_by_more_than_what_is_reserved(tmp_path: Path, killed: bool) -> None:
     """128 calls in flight when the money ends (check 5). Calls lost with a killed worker are paid on top: in flight."""
     many = {"QUORUM_CALLS_IN_FLIGHT": "128", "QUORUM_PAIRS_IN_FLIGHT": "128"}

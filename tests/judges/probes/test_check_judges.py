@@ -151,6 +151,15 @@ def test_no_judge_of_a_decisions_endpoint_is_told_of_max_output_tokens(model_ser
         assert not first.thinks and _list_warnings(first, None, Catalogue()) == []
 
 
+@pytest.mark.parametrize("name", ASKED)
+def test_another_mode_is_tried_as_a_file_with_that_mode_would_make_it(name: str, alike: Any) -> None:
+    """Every mode is left once and taken once."""
+    modes = PRESETS[name].schema_modes
+    for mode, other in zip(modes, (*modes[1:], modes[0]), strict=True):
+        made = remedies.change_parameters(alike(name, schema_mode=mode), schema_mode=other)
+        assert made.parameters == alike(name, schema_mode=other).parameters, (mode, other)
+
+
 def test_a_second_mode_is_read_as_its_file_would_read_it(alike: Any) -> None:
     judge = alike("groq", "m")
     refused = Rejected("host: 400 response_format", status=400)

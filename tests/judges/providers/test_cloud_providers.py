@@ -31,6 +31,7 @@ from judges.domain.verdicts import parse_vote
 from judges.errors import ProviderError, Refused, Rejected
 from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import parse
+from judges.presets import PRESETS
 from judges.providers import open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command
@@ -223,6 +224,16 @@ def test_a_request_to_bedrock_is_signed_as_documented_and_leaves_as_it_was_signe
 
 
 # Against look-alikes
+
+
+@pytest.mark.parametrize("preset", NAMES)
+def test_cached_input_is_part_of_input(model_server: LocalModels, preset: str) -> None:
+    judge = model_server.alike(preset, "m", schema_mode=PRESETS[preset].schema_mode)
+    model_server.script(m={"verdict": "yes"})
+    plain = reply_of(judge).usage
+    model_server.script(m={"verdict": "yes", "cached": 40})
+    usage = reply_of(judge).usage
+    assert (usage.input, usage.cached, usage.output) == (plain.input, 40, plain.output)
 
 
 REFUSED: list[tuple[str, dict[str, Any], type[ProviderError], str]] = [
