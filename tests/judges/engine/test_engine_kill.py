@@ -19,7 +19,7 @@ from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(manage, model_server, instance):
     """Its processes die in the middle of their calls: only those that were out are sent again."""
     collection = collection_of(24)

@@ -45,7 +45,7 @@ def ends_whole(campaign: Campaign, models: LocalModels) -> None:
     assert Attempt.objects.filter(counts=True).count() == PAIRS * CALLS
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("fault", OUTAGE)
 def test_an_outage_in_the_middle_fails_no_pair(models: LocalModels, fault: str) -> None:
     """Five seconds: the circuit opens twice."""
@@ -88,8 +88,7 @@ def two_accounts(models: LocalModels) -> None:
     JudgeVersion.objects.filter(name="v3").update(model="v3", **own)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["401", "403", "404"])
+@pytest.mark.parametrize("fault", first_slow(["404", "401", "403"]))
 def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(models: LocalModels, fault: str) -> None:
     collection_of(PAIRS)
     two_accounts(models)
@@ -260,7 +259,7 @@ def test_a_judge_that_is_refused_whatever_it_asks_pauses_after_at_most_twenty_ca
     assert Attempt.objects.filter(judge__name="v3", counts=True, outcome="labelled").count() == 100
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_an_account_that_reaches_its_limit_in_the_middle_pauses_within_twenty_calls(models: LocalModels) -> None:
     """With more than a hundred calls out: those that left before are no evidence that it answers."""
     scene(models, 300, debate=())

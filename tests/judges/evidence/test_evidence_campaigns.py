@@ -240,7 +240,7 @@ def test_judge_does_not_take_the_policy(instance: object) -> None:
 PAIRS = 16
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(manage, model_server, instance):
     collection = positives(PAIRS)[0].collection
     make_judge(model_server, "writer")
