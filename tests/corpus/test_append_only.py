@@ -35,3 +35,16 @@ def test_none_is_truncated(table: str) -> None:
 def test_nor_with_what_it_hangs_on() -> None:
     assert "it is append-only" in refusal("TRUNCATE corpus_collection CASCADE")
     assert "it is append-only" in refusal("TRUNCATE judges_attemptbody")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_row_of_any_is_changed_or_deleted(table: str) -> None:
+    """A trigger that is on refuses both, row by row and without a condition; so even where a table has no row yet."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT prosrc FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+               WHERE tgrelid = %s::regclass AND tgenabled IN ('O', 'A') AND tgqual IS NULL
+                 AND tgtype & 27 = 27  -- for each row, before, at DELETE and at UPDATE""",
+            [table],
+        )
+        assert any("RAISE EXCEPTION" in source and "Cannot" in source for (source,) in cursor.fetchall())

@@ -70,6 +70,7 @@ def test_a_newer_log_joins_the_same_queries_and_renews_their_counts(log: Path, t
     ("text", "options", "flag"),
     [
         ("boots\nhats\n", ["--sample", 1, "--by", "pptss"], "--by"),
+        ("boots\nhats\n", ["--sample", 1, "--by", "head-torso-tail"], "--by"),
         ("boots\nhats\n", ["--sample", 3], "--sample"),
         ("boots\nhats\n", ["--by", "pptss"], "--sample"),
         ("boots\nhats\n", ["--sample", 0], "--sample"),

@@ -92,6 +92,7 @@ def test_queries_that_differ_in_case_spaces_or_composition_are_one(tmp_path: Pat
         ("query,count\nboots,many\n", "line 2"),
         ("query,count\nboots,\n", "line 2"),
         ("query,count\nboots,-1\n", "line 2"),
+        ("query,count\nboots,1.5\n", "line 2"),
         ("query,count\nboots,99999999999999\n", "line 2"),
         ("query,count\nred, shoes,3\n", "line 2"),
         (b"query,count\n\xff\xfe,3\n", "UTF-8"),

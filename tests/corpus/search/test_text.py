@@ -18,6 +18,7 @@ def test_words_are_case_folded_and_without_punctuation():
 
 def test_chinese_japanese_and_korean_are_bigrams():
     assert tokenize_text("我们去公园 ok") == ["我们", "们去", "去公", "公园", "ok"]
+    assert tokenize_text("犬") == ["犬"]
     assert tokenize_text("Python语言3版") == ["python", "语言", "3", "版"]
     assert tokenize_text("한국어") == ["한국", "국어"]
 
