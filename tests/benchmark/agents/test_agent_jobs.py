@@ -115,6 +115,38 @@ def test_a_job_that_was_left_in_the_middle_goes_on_without_paying_twice(agents, 
     assert len(model_server.requests()) == asked and Trace.objects.count() == 4
 
 
+def test_a_provider_that_is_away_loses_no_trace(agents, model_server):
+    script = agent(search("alpha"))
+    model_server.script(reader=script, writer=[{"fault": "500", "contains": "wing lift 1"}, *script])
+    job = finish(agents(wings(2)))
+    assert job.state == "failed" and "got no response" in job.error and job.done == 3
+    model_server.script(reader=script, writer=script)
+    AGENTS.go_on(job)
+    assert finish(job).state == "ready" and Trace.objects.filter(job=job).count() == 4
+
+
+@pytest.mark.parametrize("kind", ["grade", "reference"])
+def test_a_budget_that_ends_keeps_what_is_whole_of_grades_and_references(agents, model_server, kind):
+    """C11, the budget."""
+    collection = with_aspects(wings(6))
+    search_job = finish(agents(collection, rounds=1, agents=["reader"]))
+    model_server.script(grader=says(GOOD if kind == "grade" else {"answer": "Lift is so [alpha-2], and so [beta-1]."}))
+    jobs, about = (GRADINGS, {"search": search_job}) if kind == "grade" else (REFERENCES, {})
+
+    def start(max_calls):
+        values = {**about, "judge": "grader", "budget": None, "max_calls": max_calls}
+        return jobs.start_or_join(search_job.collection, values)
+
+    before = len(model_server.requests())
+    job = finish(start(4))
+    made = (AnswerAssessment if kind == "grade" else ReferenceAnswer).objects.filter(job=job, problem="")
+    assert (job.state, job.done, job.total) == ("failed", 4, 6) and "Stopped by" in job.error
+    assert made.count() == 4 == len(model_server.requests()) - before
+    again = start(100)
+    assert again.pk == job.pk and finish(again).state == "ready"
+    assert made.count() == 6 == len(model_server.requests()) - before
+
+
 def test_other_options_are_another_job_and_the_same_ones_are_not(agents):
     collection = wings()
     first = agents(collection)
@@ -143,14 +175,22 @@ def test_every_answer_is_graded_without_a_word_about_its_origin(agents, model_se
     assert not any(word in one for one in sent for word in ("bm25", "reader", "writer"))
 
 
-@pytest.mark.parametrize("scores", [GOOD["aspect_scores"][:1], [*GOOD["aspect_scores"], {"id": "a3", "score": 0}]])
-def test_a_malformed_grading_is_repaired_once_and_then_named(agents, model_server, scores):
+@pytest.mark.parametrize(
+    ("malformed", "problem"),
+    [
+        ({"aspect_scores": GOOD["aspect_scores"][:1]}, "has not every aspect id exactly once"),
+        ({"aspect_scores": [*GOOD["aspect_scores"], {"id": "a3", "score": 0}]}, "has not every aspect id exactly once"),
+        ({"aspect_scores": [{"id": "a1", "score": 0.7}, {"id": "a2", "score": 1}]}, "it is not 0, 0.5 or 1"),
+        ({"overall_quality": 6}, "less than or equal to 5"),
+    ],
+)
+def test_a_malformed_grading_is_repaired_once_and_then_named(agents, model_server, malformed, problem):
     """C8."""
     search_job = finish(agents(with_aspects(wings()), rounds=1, agents=["reader"]))
-    model_server.script(grader=says({**GOOD, "aspect_scores": scores}))
+    model_server.script(grader=says({**GOOD, **malformed}))
     before = len(model_server.requests())
     row = AnswerAssessment.objects.get(job=grade(search_job))
-    assert "has not every aspect id exactly once" in row.problem
+    assert problem in row.problem
     assert (row.overall_quality, row.completeness, row.aspect_scores) == (None, None, {})
     assert len(model_server.requests()) - before == 2
 

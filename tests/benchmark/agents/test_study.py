@@ -15,7 +15,6 @@ from corpus.models import Query
 from tests.benchmark.agents.scripted import wings, with_aspects
 from tests.factories import client_of, make_member
 from tests.reading import flat, page_text
-from tests.site.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
 HOME = "/c/wings/benchmark/agents/study/"
@@ -190,6 +189,15 @@ def test_nothing_on_the_raters_page_tells_which_answer_is_whose(collection, alic
         page = page[page.index("<main") : page.index("</main")]
         pages[first] = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page)
     assert pages[False].replace(MODEL, "\0").replace(PERSON, MODEL).replace("\0", PERSON) == pages[True]
+
+
+def test_the_coin_differs_between_raters_and_stays_for_one(collection, alice):
+    found = started(collection, 3)
+    answers = [written(found, alice) for _ in range(3)]
+    raters = [make_member(collection, f"rater-{number}").assessor for number in range(12)]
+    thrown = [[study.is_model_first(found, answer, rater) for answer in answers] for rater in raters]
+    assert thrown == [[study.is_model_first(found, answer, rater) for answer in answers] for rater in raters]
+    assert 6 < sum(map(sum, thrown)) < 30
 
 
 def test_a_writer_does_not_see_the_models_answer(collection, alice):

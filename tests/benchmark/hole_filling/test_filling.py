@@ -62,6 +62,8 @@ def test_people_fill_the_holes_of_the_pool(books, runs, alice):
     before = versions.original_version(books)
     told = planning.preview_filling(books, runs, 3, before)
     assert told == {"queries": 2, "pool": 8, "judged": 3, "candidates": 5, "known": 0}
+    shallow = {"queries": 2, "pool": 7, "judged": 3, "candidates": 4, "known": 0}
+    assert planning.preview_filling(books, runs, 2, before) == shallow, "q1 a b d, q2 a b c d"
     begun = start_filling(collection=books, runs=runs, depth=3, policy="people", by="admin")
     assert (begun.state, begun.before, begun.campaign, len(begun.pairs)) == ("people", before, None, 5)
     assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5
@@ -260,6 +262,17 @@ def test_a_large_one_is_prepared_by_a_worker(books, runs, alice, monkeypatch):
     advance_due()
     waiting.refresh_from_db()
     assert waiting.state == "filled", "it ends by itself"
+
+
+def test_a_filling_that_the_budget_stopped_goes_on_with_more(books, runs):
+    options = {"collection": books, "runs": runs, "depth": 3, "panel": "offline"}
+    begun = start_filling(**options, max_calls=8)
+    Campaign.objects.update(state="budget")
+    stopped = stages.advance_filling(begun)
+    assert stopped.state == "judging" and compute_funnel(stopped).pending == 5
+    assert start_filling(**options, max_calls=100) == begun
+    campaign = Campaign.objects.get()
+    assert (campaign.pk, campaign.state, campaign.max_calls) == (begun.campaign, "running", 100)
 
 
 def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(books, runs, monkeypatch):

@@ -93,6 +93,9 @@ def test_a_query_that_the_run_lacks_counts_nothing_and_is_counted():
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 2}}
     found = evaluate_run(qrels, {"q1": {"a": 2.0, "x": 1.0}}, "NumQ NumRel NumRet NumRelRet P@1").means
     assert found == {"NumQ": 2, "NumRel": 3, "NumRet": 2, "NumRelRet": 1, "P@1": 0.5}
+    # Grades 3, 0, 2 at ranks 1 to 3, linear gain: (3 + 2/2) / (3 + 2/log2(3)).
+    found = evaluate_run({"q": {"a": 3, "b": 0, "c": 2}}, {"q": {"a": 3, "b": 2, "c": 1}}, "nDCG@10").means
+    assert found["nDCG@10"] == pytest.approx(4 / (3 + 2 / 1.5849625007))
 
 
 @pytest.mark.parametrize("name", ["RR@2", "RR", "ERR@2", "Judged@1", "Compat", "nDCG@2", "nDCG(dcg='exp-log2')@2"])

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from actions.services import Actor
 from annotation.models import AuditEntry
@@ -82,6 +83,19 @@ def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     run.refresh_from_db()
     assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
     assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
+
+
+def test_a_worker_whose_lease_is_over_stores_nothing(wings):
+    run = start(wings)
+    late = leases.claim(Run)
+    Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    second = leases.claim(Run)
+    RUNS.perform(late)
+    run.refresh_from_db()
+    assert (run.state, Ranking.objects.count()) == ("running", 0), "the one that came back wrote all the same"
+    RUNS.perform(second)
+    run.refresh_from_db()
+    assert (run.state, Ranking.objects.count()) == ("ready", 3)
 
 
 def test_a_run_stays_full_where_its_query_excludes_documents(wings):
