@@ -63,9 +63,9 @@ def test_ctrl_c_says_what_goes_on(models: LocalModels, instance: dict[str, str])
 @pytest.mark.slow
 def test_a_campaign_is_paused_resumed_cancelled_and_retried(models: LocalModels, manage: Manage) -> None:
     scene(models, 30, votes=("yes", "yes", "v3", "yes", "yes"), max_concurrency=4)
-    answers = {"verdict": "yes", "latency": 0.05}
+    answers, slowly = ({"verdict": "yes", "latency": seconds} for seconds in (0.05, 3))
     broken = [{"contains": f"mapping number {number} ", "fault": "500"} for number in range(0, 30, 5)]
-    models.script({"*": answers, "v3": [*broken, answers]})
+    models.script({"*": slowly, "v3": [*broken, slowly]})  # so that it still runs when it is paused
     assert manage("judge", "books", "--json").json["state"] == "running"
     until(lambda: len(models.requests()) >= 10)
     assert manage("campaign", "books", "pause", "--json").json["state"] == "paused"
@@ -74,6 +74,7 @@ def test_a_campaign_is_paused_resumed_cancelled_and_retried(models: LocalModels,
     refused = judge()
     assert refused.code == 2 and "paused" in refused.err
     assert len(models.requests()) == paused, "nothing is sent meanwhile"
+    models.script({"*": answers, "v3": [*broken, answers]})
     assert manage("campaign", "books", "resume", "--json").json["state"] == "running"
     until(lambda: state_of(Campaign.objects.get()) == "finished")
     failed = manage("status", "books", "--json").json
